@@ -1,0 +1,148 @@
+# perflab. `make help` lists the targets. Each does only what is not done yet: edit, and say the same again.
+# PYTHON=python3.12 chooses the Python that .venv is made with; CXX the compiler.
+
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+PIP    := $(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation
+BUILD  := build/cmake
+TORCH  := torch==2.13.0
+
+PACKAGES := runtime profiler dashboards server benchmarks
+CPP      := $(wildcard runtime/core/*.cpp runtime/core/*.h runtime/core/kernels/*.cpp runtime/core/kernels/*.h)
+CPPTESTS := $(wildcard tests/core/*.cpp tests/core/*.h)
+
+# What pyproject.toml says under one of its keys, one requirement a line.
+requirements = $(PY) -c 'import functools, sys, tomllib; \
+	t = tomllib.load(open("pyproject.toml", "rb")); \
+	print(*functools.reduce(dict.__getitem__, sys.argv[1:], t), sep="\n")' $(1)
+
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+.DELETE_ON_ERROR:
+.PHONY: help build demo test wheel-test test-torch lint format asan bench bench-peers clean
+
+help: ## this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+# ---- set-up
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "perflab needs Python 3.11 or later and $(PYTHON) is %d.%d: name another, as in make PYTHON=python3.12" % sys.version_info[:2])'
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv module (Debian and Ubuntu: apt install python3-venv)." >&2; exit 1; }
+	@$(PYTHON) -c 'import os, sysconfig, sys; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || { echo "$(PYTHON) has no header files: install them (Debian and Ubuntu: apt install python3-dev)." >&2; exit 1; }
+	@for compiler in $(CXX) c++ g++ clang++; do command -v "$$compiler" >/dev/null && exit 0; done; echo "No C++ compiler was found: install g++ 11 or later (Debian and Ubuntu: apt install g++) or clang 14 or later, or name one with CXX=." >&2; exit 1
+	@echo "Setting up $(VENV)"
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.tools: $(VENV)/.made pyproject.toml
+	@echo "Installing the build tools"
+	@$(call requirements,build-system requires) | $(PIP) -r /dev/stdin cmake ninja
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.tools CMakeLists.txt $(CPP)
+	@echo "Building perflab (the first time takes a minute or two)"
+	@$(PIP) -C build-dir=$(BUILD) -C cmake.define.PERFLAB_CPP_TESTS=ON -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.tools
+	@echo "Installing what the tests need"
+	@$(call requirements,project optional-dependencies test) | $(PIP) -r /dev/stdin
+	@touch $@
+
+$(VENV)/.lint: $(VENV)/.tools
+	@echo "Installing what the checks need"
+	@$(call requirements,project optional-dependencies lint) | $(PIP) -r /dev/stdin
+	@touch $@
+
+$(VENV)/.torch: $(VENV)/.test
+	@echo "Installing $(TORCH)"
+	@$(PIP) $(TORCH)
+	@touch $@
+
+# The page tests drive a real browser.
+$(VENV)/.browser: $(VENV)/.made
+	@if ! command -v chromium >/dev/null; then \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing Chromium"; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+		else \
+			echo "The page tests need a program called chromium: install it (Debian: sudo apt install chromium)." >&2; exit 1; \
+		fi; \
+	fi
+	@touch $@
+
+build: $(VENV)/.built ## set up .venv and build (editable: edits to Python files are seen at once)
+
+# ---- use
+
+demo: build ## the whole way: train, profile, compare, gate, and the dashboard (DEMO_EXIT=1 ends after the gate)
+	@$(VENV)/bin/perflab demo $(if $(DEMO_EXIT),--exit)
+
+bench: build $(VENV)/.test ## measure perflab itself
+	@$(PY) -m pytest benchmarks -q
+
+bench-peers: build $(VENV)/.torch ## the same beside PyTorch, interleaved
+	@$(PY) -m pytest benchmarks -q
+
+# ---- checks
+
+test: build $(VENV)/.test $(VENV)/.browser $(BUILD)/core_tests wheel-test ## every test that needs no PyTorch
+	@ctest --test-dir $(BUILD) --output-on-failure
+	@$(PY) -m pytest -q -m "not torch"
+
+test-torch: build $(VENV)/.torch ## the tests that compare with PyTorch, which it installs
+	@$(PY) -m pytest -q -m torch
+
+$(BUILD)/core_tests: $(VENV)/.built $(CPPTESTS)
+	@echo "Building the C++ tests"
+	@cmake --build $(BUILD) --target core_tests
+	@touch $@
+
+wheel-test: build/wheel/.tested ## build the wheel and try it in a clean environment
+
+build/wheel/.tested: $(VENV)/.built pyproject.toml tests/wheel_check.py $(foreach p,$(PACKAGES),$(shell find $(p) -name '*.py' -o -name '*.html' -o -name '*.css' -o -name '*.js'))
+	@echo "Trying the wheel in a clean environment"
+	@rm -f build/wheel/*.whl
+	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -C build-dir=$(BUILD) -w build/wheel .
+	@test -x build/wheel/venv/bin/python || $(PY) -m venv build/wheel/venv
+	@build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check build/wheel/*.whl
+	@build/wheel/venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall build/wheel/*.whl
+	@cd build/wheel && venv/bin/python -W error ../../tests/wheel_check.py
+	@touch $@
+
+# mypy does not see through the editable install: it reads the folders through links.
+build/src/perflab/%:
+	@mkdir -p $(@D) && ln -s $(CURDIR)/$* $@
+
+lint: $(VENV)/.lint build $(addprefix build/src/perflab/,$(PACKAGES)) ## ruff, mypy, clang-format, and a C++ build without warnings
+	@ruff check .
+	@ruff format --check .
+	@mypy $(addprefix -p perflab.,$(PACKAGES))
+	@clang-format --dry-run -Werror $(CPP) $(CPPTESTS)
+	@cmake -S . -B build/lint -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(PY) -DPERFLAB_WERROR=ON -DPERFLAB_CPP_TESTS=ON >build/lint.log || { cat build/lint.log; exit 1; }
+	@cmake --build build/lint
+
+format: $(VENV)/.lint ## let ruff and clang-format write the files
+	@ruff check --fix .
+	@ruff format .
+	@clang-format -i $(CPP) $(CPPTESTS)
+
+# A second environment on top of the first, in which the extension is the one with the address sanitizer. Leaks are not looked for:
+# the interpreter itself keeps memory to its end.
+ASAN := build/asan/venv
+ASAN_ENV = LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 PYTHONMALLOC=malloc
+
+asan: $(VENV)/.test $(VENV)/.built ## C++ and runtime tests under the address sanitizer
+	@mkdir -p build/asan
+	@test -x $(ASAN)/bin/python || $(PY) -m venv --without-pip $(ASAN)
+	@$(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > $$($(ASAN)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/perflab_parent.pth
+	@echo "Building with the address sanitizer"
+	@$(PY) -m pip --python $(ASAN)/bin/python install --quiet --disable-pip-version-check --no-build-isolation --no-deps --ignore-installed \
+		-C build-dir=build/asan/cmake -C cmake.define.PERFLAB_SANITIZE=address -C cmake.define.PERFLAB_CPP_TESTS=ON -e .
+	@cmake --build build/asan/cmake --target core_tests
+	@ASAN_OPTIONS=detect_leaks=1 build/asan/cmake/core_tests
+	@$(ASAN_ENV) $(ASAN)/bin/python -m pytest -q tests/runtime
+
+clean: ## remove what was built, and .venv
+	rm -rf build $(VENV)
