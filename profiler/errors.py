@@ -1,0 +1,24 @@
+"""What the profiler raises.
+
+Exception
+└── ProfilerError              anything below
+    ├── TraceFormatError       a file is no trace, or is cut short, or names a version we do not know
+    ├── TraceInvariantError    a Trace breaks its own rules (see Trace.check)
+    └── ProfileStateError      profile() was used out of order, or the runtime is not built
+"""
+
+
+class ProfilerError(Exception):
+    """Base of every error that perflab.profiler raises on purpose."""
+
+
+class TraceFormatError(ProfilerError):
+    """The file cannot be read as a trace; the message says what came and what to do."""
+
+
+class TraceInvariantError(ProfilerError):
+    """A Trace is not sorted, not nested or refers to rows it does not have."""
+
+
+class ProfileStateError(ProfilerError):
+    """profile() was stepped, read or exported at a moment when it cannot be."""

@@ -1,0 +1,75 @@
+"""Who encloses whom: depth and parent of slices on their tracks, and lanes for slices that cross."""
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+def nest(start: Ints, duration: Ints, track: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
+    """Depth (int32, 0 at the top) and parent (int64 row or -1) of every slice.
+
+    Rows must be sorted by (start, -duration); of two equal slices the earlier row encloses the later one.
+    A slice is closed for those that start at its end, so a zero-length slice at that instant is its sibling.
+    Where slices of one track cross, the parent does not enclose the child: `crossing` finds those rows.
+    """
+    count = len(start)
+    depth = np.zeros(count, dtype=np.int32)
+    parent = np.full(count, -1, dtype=np.int64)
+    by_track = np.argsort(track, kind="stable")
+    bounds = np.flatnonzero(np.diff(track[by_track])) + 1
+    for rows in np.split(by_track, bounds) if count else ():
+        track_depth, track_parent = _nest_one(start[rows], duration[rows])
+        depth[rows] = track_depth
+        parent[rows] = np.where(track_parent >= 0, rows[track_parent], -1)
+    return depth, parent
+
+
+def _nest_one(start: Ints, duration: Ints) -> tuple[Ints, Ints]:
+    count = len(start)
+    end = start + duration
+    position = np.arange(count)
+    # Slices before this one that are closed = all ends up to its start, less the zero-length ones from here on.
+    closed = np.searchsorted(np.sort(end), start, side="right")
+    empty_up_to = np.concatenate(([0], np.cumsum(duration == 0)))
+    last_of_start = np.searchsorted(start, start, side="right")
+    closed -= empty_up_to[last_of_start] - empty_up_to[position]
+    depth = position - closed
+    parent = np.full(count, -1, dtype=np.int64)
+    by_depth = np.argsort(depth, kind="stable")
+    levels = np.split(by_depth, np.flatnonzero(np.diff(depth[by_depth])) + 1)
+    for above, level in pairwise(levels):
+        parent[level] = above[np.searchsorted(above, level) - 1]
+    return depth, parent
+
+
+def crossing(start: Ints, duration: Ints, parent: Ints) -> Ints:
+    """Rows that end after their parent does: slices that overlap another one without being inside it."""
+    inner = np.flatnonzero(parent >= 0)
+    outer = parent[inner]
+    return inner[start[inner] + duration[inner] > start[outer] + duration[outer]]
+
+
+def lanes(start: Ints, duration: Ints) -> NDArray[np.int32]:
+    """Lane (0, 1, ...) of each slice of one track, so that the slices of a lane nest.
+
+    Rows must be sorted by (start, -duration). Each slice takes the first lane where it fits.
+    """
+    open_ends: list[list[int]] = []
+    chosen = np.zeros(len(start), dtype=np.int32)
+    for row, (begin, length) in enumerate(zip(start.tolist(), duration.tolist(), strict=True)):
+        chosen[row] = _take_lane(open_ends, begin, begin + length)
+    return chosen
+
+
+def _take_lane(open_ends: list[list[int]], begin: int, end: int) -> int:
+    for lane, ends in enumerate(open_ends):
+        while ends and ends[-1] <= begin:
+            ends.pop()
+        if not ends or ends[-1] >= end:
+            ends.append(end)
+            return lane
+    open_ends.append([end])
+    return len(open_ends) - 1
