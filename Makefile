@@ -27,6 +27,7 @@ help: ## this list
 # ---- set-up
 
 $(VENV)/.made:
+	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "There is no $(PYTHON): install Python 3.11 or later, or name one, as in make PYTHON=python3.12." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "perflab needs Python 3.11 or later and $(PYTHON) is %d.%d: name another, as in make PYTHON=python3.12" % sys.version_info[:2])'
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: install its venv module (Debian and Ubuntu: apt install python3-venv)." >&2; exit 1; }
 	@$(PYTHON) -c 'import os, sysconfig, sys; sys.exit(not os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h")))' || { echo "$(PYTHON) has no header files: install them (Debian and Ubuntu: apt install python3-dev)." >&2; exit 1; }
