@@ -1,0 +1,33 @@
+"""An uploaded file that was read and checked, on its way into the tables."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from perflab.benchmarks.machine import Machine
+from perflab.benchmarks.result import Result
+
+from .schema import UploadKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """What becomes rows: a trace has a summary, a benchmark file has results.
+
+    Uploads of one `key`, commit and machine are one run. `commit` is a whole SHA, `sha256` that of the file's bytes.
+    """
+
+    project: str
+    commit: str
+    branch: str | None
+    machine: Machine
+    key: str
+    created: datetime
+    tool: str
+    dirty: bool
+    kind: UploadKind
+    name: str
+    sha256: str
+    bytes: int
+    summary: dict[str, Any] | None = None
+    results: tuple[Result, ...] = ()

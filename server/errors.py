@@ -1,0 +1,38 @@
+"""What can go wrong in a lab. Every message is one sentence: what came, and what to do.
+
+LabError
+├── LabRefused     the lab's folder or database cannot be used
+├── Refused        what was sent cannot be taken          (HTTP 422)
+├── NotFound       nothing of that name is in the lab     (HTTP 404)
+├── Ambiguous      more than one thing has that name      (HTTP 409)
+├── Unreachable    no perflab server answers at that address
+└── PortRefused    the server cannot listen at that address
+"""
+
+
+class LabError(Exception):
+    """The base of every error of the service and of the commands that talk to it."""
+
+
+class LabRefused(LabError):
+    """The lab's folder or database cannot be used."""
+
+
+class Refused(LabError):
+    """What was sent cannot be taken: a bad file, a commit that is no SHA, a missing project."""
+
+
+class NotFound(LabError):
+    """Nothing of that name is in the lab."""
+
+
+class Ambiguous(LabError):
+    """More than one thing has that name; the message lists them."""
+
+
+class Unreachable(LabError):
+    """No perflab server answers at that address, or what answers is not one."""
+
+
+class PortRefused(LabError):
+    """The server cannot listen at that address: the port is in use or not allowed."""

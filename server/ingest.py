@@ -1,0 +1,162 @@
+"""From an uploaded file to rows and a kept blob: all of it, or nothing."""
+
+import dataclasses
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from perflab.benchmarks import formats
+from perflab.benchmarks.errors import BenchmarkError
+from perflab.benchmarks.machine import Machine
+from perflab.profiler import chrome
+from perflab.profiler.analysis.summary import summarize
+from perflab.profiler.errors import ProfilerError
+from perflab.profiler.trace import Trace
+
+from .arrival import Arrival
+from .blobs import Blobs, Staged
+from .errors import Refused
+from .schema import Label, Origin, Upload, UploadKind
+from .sha import whole_sha
+from .store import Store
+
+GZIP = b"\x1f\x8b"
+HEAD = 1 << 16
+BENCHMARK_KEY = re.compile(
+    rb'"(machine_info|commit_info|benchmarks|results|commit_hash|param_names|perflab\.run|perflab\.gate)"'
+)
+UNKNOWN_MACHINE = Machine.of(name="", cpu="", cores=0, os="", python="")
+
+
+def ingest(store: Store, blobs: Blobs, stream: BinaryIO, label: Label) -> Upload:
+    """Take in one file; the same file again for the same commit and machine changes nothing.
+
+    Raises Refused when the file is neither a trace nor a benchmark file, or when its project or commit is unknown.
+    Nothing is written then.
+    """
+    with blobs.stage(stream) as staged:
+        arrival = _read(staged, label)
+        return store.add(arrival, lambda: blobs.keep(staged))
+
+
+def parse_machine(text: str) -> Machine:
+    """The machine in a JSON object with the keys name, cpu, cores, os and python; raises Refused."""
+    try:
+        return _machine(json.loads(text))
+    except ValueError:
+        raise Refused(
+            "machine is not a JSON object with the texts name, cpu, os, python and the number cores; give these five"
+        ) from None
+
+
+def _read(staged: Staged, label: Label) -> Arrival:
+    if staged.size == 0:
+        raise Refused(f"{label.name} is empty; write it again and upload it then")
+    try:
+        if _kind(staged.path) == "benchmarks":
+            return _read_benchmarks(staged, label)
+        return _read_trace(staged, label)
+    except (BenchmarkError, ProfilerError) as error:
+        raise Refused(str(error).replace(str(staged.path), label.name)) from error
+
+
+def _kind(path: Path) -> UploadKind:
+    """What a file is by its beginning; what is unknown goes to the trace reader, which says what it found."""
+    try:
+        with open(path, "rb") as file:
+            compressed = file.read(2) == GZIP
+        with gzip.open(path) if compressed else open(path, "rb") as file:
+            head = file.read(HEAD).lstrip()
+    except (OSError, EOFError, zlib.error):
+        return "trace"
+    if head.startswith(b"{") and BENCHMARK_KEY.search(head) and b'"traceEvents"' not in head:
+        return "benchmarks"
+    return "trace"
+
+
+def _read_benchmarks(staged: Staged, label: Label) -> Arrival:
+    run = formats.parse(staged.path.read_bytes(), label.name)
+    return _arrival(
+        staged,
+        label,
+        Origin(project=run.project, commit=run.commit, branch=run.branch),
+        kind="benchmarks",
+        machine=run.machine,
+        created=run.created,
+        tool=run.tool,
+        dirty=run.dirty,
+        results=run.results,
+    )
+
+
+def _read_trace(staged: Staged, label: Label) -> Arrival:
+    trace = chrome.read(staged.path)
+    if not (len(trace.slices) or len(trace.counters) or len(trace.instants)):
+        raise Refused(f"{label.name} is a trace without events; record at least one step and upload it again")
+    told = trace.metadata
+    machine = told.get("machine")
+    return _arrival(
+        staged,
+        label,
+        Origin(project=_text(told.get("project")), commit=_text(told.get("commit")), branch=_text(told.get("branch"))),
+        kind="trace",
+        machine=_machine(machine) if isinstance(machine, Mapping) else label.machine or UNKNOWN_MACHINE,
+        created=_began(trace) or label.created or datetime.now(UTC),
+        tool=_text(told.get("tool")) or "trace",
+        dirty=told.get("dirty") is True,
+        summary=dataclasses.asdict(summarize(trace)),
+    )
+
+
+def _arrival(staged: Staged, label: Label, told: Origin, **facts: Any) -> Arrival:
+    """The arrival with its origin settled: what the uploader states, else what the file says, else the fallback."""
+    origins = (label.said, told, label.fallback)
+    project, commit, branch = (
+        next((value for origin in origins if (value := getattr(origin, field))), None)
+        for field in ("project", "commit", "branch")
+    )
+    if project is None:
+        raise Refused(f"{label.name} does not say its project; name it with --project")
+    if commit is None:
+        raise Refused(f"{label.name} does not say its commit; give the whole SHA with --commit")
+    return Arrival(
+        project=project,
+        commit=whole_sha(commit),
+        branch=branch,
+        key=label.key or staged.sha256,
+        name=label.name,
+        sha256=staged.sha256,
+        bytes=staged.size,
+        **facts,
+    )
+
+
+def _machine(told: object) -> Machine:
+    """The machine of a JSON object with these five keys; raises ValueError."""
+    if not isinstance(told, Mapping):
+        raise ValueError(told)
+    texts = {key: told.get(key) for key in ("name", "cpu", "os", "python")}
+    cores = told.get("cores")
+    if not all(isinstance(text, str) for text in texts.values()) or not isinstance(cores, int):
+        raise ValueError(told)
+    return Machine.of(cores=cores, **{key: str(text) for key, text in texts.items()})
+
+
+def _began(trace: Trace) -> datetime | None:
+    """When the trace began, where it says the epoch time of its zero."""
+    base = trace.metadata.get("baseTimeNanoseconds")
+    if not isinstance(base, int) or base <= 0:
+        return None
+    try:
+        return datetime.fromtimestamp((base + trace.span()[0]) / 1e9, UTC)
+    except (OverflowError, ValueError):
+        return None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

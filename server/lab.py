@@ -1,0 +1,166 @@
+"""A lab as its users see it, wherever it is: `LocalLab` over a store and blobs, `RemoteLab` (remote.py) over HTTP."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, Protocol, Self
+
+from perflab.benchmarks.gate import GateOptions
+from perflab.profiler import chrome
+from perflab.profiler.trace import Trace as FullTrace
+
+from .blobs import Blobs, FolderBlobs
+from .compare import compare
+from .errors import Refused
+from .ingest import ingest
+from .schema import (
+    Commit,
+    CommitComparison,
+    Label,
+    Project,
+    ProjectBenchmark,
+    Run,
+    RunDetail,
+    Series,
+    Trace,
+    Upload,
+)
+from .settings import Settings
+from .sha import sha_prefix
+from .store import Store
+
+Progress = Callable[[int, int], None]
+DEFAULTS = GateOptions()
+
+
+def silent(done: int, total: int) -> None:
+    """Shows no progress."""
+
+
+def open_upload(path: Path) -> BinaryIO:
+    """A file that is to be uploaded; raises Refused where it cannot be read."""
+    try:
+        return open(path, "rb")
+    except OSError as error:
+        raise Refused(f"{path} cannot be read ({error.strerror}); name a trace or a benchmark file") from error
+
+
+class Lab(Protocol):
+    """What can be asked of a lab. Commits are named by at least 7 digits of their SHA.
+
+    Raises Refused for what cannot be taken, NotFound for what is not there, Ambiguous for a name of several things.
+    """
+
+    def upload(self, path: Path, label: Label, progress: Progress = silent) -> Upload:
+        """Take in a trace or benchmark file; `progress` is told how many bytes of how many have gone."""
+        ...
+
+    def projects(self) -> list[Project]:
+        """Every project, by name."""
+        ...
+
+    def commit(self, commit: str, project: str | None = None) -> Commit:
+        """The whole SHA and project of a commit."""
+        ...
+
+    def runs(
+        self, project: str | None = None, commit: str | None = None, branch: str | None = None, limit: int = 100
+    ) -> list[Run]:
+        """The newest runs first."""
+        ...
+
+    def run(self, id: int) -> RunDetail:
+        """One run with its results."""
+        ...
+
+    def trace(self, id: int) -> Trace:
+        """One trace's summary."""
+        ...
+
+    def trace_file(self, id: int) -> BinaryIO:
+        """The bytes of a trace as they were uploaded."""
+        ...
+
+    def read_trace(self, id: int) -> FullTrace:
+        """A trace with all its events."""
+        ...
+
+    def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:
+        """The benchmarks that have results, by project and name."""
+        ...
+
+    def series(self, project: str, benchmark: str, machine: str | None = None) -> list[Series]:
+        """The series of the benchmarks of that name, one for each machine, or for the machine of that fingerprint."""
+        ...
+
+    def compare(
+        self, base: str, head: str, project: str | None = None, options: GateOptions = DEFAULTS
+    ) -> CommitComparison:
+        """Judge the results of commit `head` against those of `base`, and compare their traces."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...
+
+
+class LocalLab:
+    """A lab in this process."""
+
+    def __init__(self, store: Store, blobs: Blobs) -> None:
+        self._store = store
+        self._blobs = blobs
+
+    @classmethod
+    def open(cls, settings: Settings, *, create: bool) -> Self:
+        """The embedded lab of these settings, made where there is none and `create` is true; raises LabRefused."""
+        return cls(Store.open(settings, create=create), FolderBlobs(settings.blobs))
+
+    def upload(self, path: Path, label: Label, progress: Progress = silent) -> Upload:
+        with open_upload(path) as file:
+            return self.upload_stream(file, label)
+
+    def upload_stream(self, stream: BinaryIO, label: Label) -> Upload:
+        """As `upload`, from an open file."""
+        return ingest(self._store, self._blobs, stream, label)
+
+    def projects(self) -> list[Project]:
+        return self._store.projects()
+
+    def commit(self, commit: str, project: str | None = None) -> Commit:
+        return self._store.commit(sha_prefix(commit), project)
+
+    def runs(
+        self, project: str | None = None, commit: str | None = None, branch: str | None = None, limit: int = 100
+    ) -> list[Run]:
+        sha = None if commit is None else self.commit(commit, project).sha
+        return self._store.runs(project=project, commit=sha, branch=branch, limit=limit)
+
+    def run(self, id: int) -> RunDetail:
+        return self._store.run(id)
+
+    def trace(self, id: int) -> Trace:
+        return self._store.trace(id)
+
+    def trace_file(self, id: int) -> BinaryIO:
+        return self._blobs.open(self._store.trace(id).sha256)
+
+    def read_trace(self, id: int) -> FullTrace:
+        with self.trace_file(id) as file:
+            return chrome.read(file)
+
+    def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:
+        return self._store.benchmarks(project)
+
+    def series(self, project: str, benchmark: str, machine: str | None = None) -> list[Series]:
+        return self._store.series(project, benchmark, machine)
+
+    def compare(
+        self, base: str, head: str, project: str | None = None, options: GateOptions = DEFAULTS
+    ) -> CommitComparison:
+        head_commit = self.commit(head, project)
+        base_commit = self.commit(base, head_commit.project)
+        first, second = ((side, self._store.details(side.project, side.sha)) for side in (base_commit, head_commit))
+        return compare(first, second, options, self.read_trace)
+
+    def close(self) -> None:
+        self._store.close()

@@ -1,0 +1,173 @@
+"""Every answer of a lab: what the store returns, what the routes send and what the client reads back.
+
+Times are in UTC, durations in integer nanoseconds, sizes in bytes. Machine, Benchmark and Result are those of
+perflab.benchmarks, so that a result means the same in a file, in the lab and in an answer.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from perflab.benchmarks.gate import GateReport
+from perflab.benchmarks.machine import Machine
+from perflab.benchmarks.result import Benchmark, Result
+from perflab.profiler.analysis.diff import TraceDiff
+
+UploadKind = Literal["trace", "benchmarks"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Error:
+    """Why a request was refused: one sentence that says what came and what to do."""
+
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where an upload comes from; None where the uploader does not say, and the file may."""
+
+    project: str | None = None
+    commit: str | None = None
+    branch: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """What comes with an uploaded file.
+
+    `said` is what the uploader states; it goes before what the file says, and that before `fallback`. `machine` and
+    `created` serve files that do not say. Uploads of one `key`, commit and machine are one run; without a key a file is
+    a run by itself.
+    """
+
+    name: str
+    said: Origin = Origin()
+    fallback: Origin = Origin()
+    machine: Machine | None = None
+    created: datetime | None = None
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """A file as it was taken in: `new` is false when the lab had it already for this commit and machine."""
+
+    kind: UploadKind
+    new: bool
+    sha256: str
+    bytes: int
+    project: str
+    commit: str
+    run: int
+    trace: int | None
+    results: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """A project and how many runs it has; `latest` is when the newest of them was measured."""
+
+    name: str
+    runs: int
+    latest: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """A commit that the lab knows: all 40 hex digits of its SHA."""
+
+    project: str
+    sha: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """A trace without its events: the file as it came, and the summary of its events."""
+
+    id: int
+    run: int
+    name: str
+    bytes: int
+    sha256: str
+    summary: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One execution at one commit on one machine, with its traces and the number of its results.
+
+    `created` is when it was measured, `uploaded` when it came to the lab; `dirty` says that the working tree differed
+    from the commit; `branch` is None where nobody named one.
+    """
+
+    id: int
+    project: str
+    commit: str
+    branch: str | None
+    machine: Machine
+    created: datetime
+    uploaded: datetime
+    tool: str
+    dirty: bool
+    traces: tuple[Trace, ...]
+    results: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDetail:
+    """A run with its results."""
+
+    run: Run
+    results: tuple[Result, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectBenchmark:
+    """A benchmark of a project and the machines that it was measured on."""
+
+    project: str
+    benchmark: Benchmark
+    machines: tuple[Machine, ...]
+    results: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One result in a series; `minimum` and `median` are over its samples, in the benchmark's unit."""
+
+    run: int
+    commit: str
+    branch: str | None
+    created: datetime
+    samples: int
+    minimum: float
+    median: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """A benchmark's results over commits on one machine. Commits stand in the order of their first run."""
+
+    project: str
+    benchmark: Benchmark
+    machine: Machine
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitComparison:
+    """Head against base: the gate's report over their results, and the difference of one trace each.
+
+    `exit_code` is the gate's: 0 pass, 1 regression, 2 could not judge. The traces are those with the median step time
+    of their commit; `diff` is None unless both commits have a trace.
+    """
+
+    project: str
+    base: str
+    head: str
+    base_trace: Trace | None
+    head_trace: Trace | None
+    report: GateReport
+    exit_code: int
+    diff: TraceDiff | None

@@ -1,0 +1,46 @@
+"""Where a lab lives and where it listens."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+DEFAULT_LAB = Path(".perflab")
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8765
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One lab's settings.
+
+    `lab` is the folder of the embedded lab; `database_url` names another database in SQLAlchemy's form, with None
+    meaning the SQLite file in that folder; `host` and `port` are where `perflab serve` listens.
+    """
+
+    lab: Path = DEFAULT_LAB
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+    database_url: str | None = None
+
+    @classmethod
+    def from_environment(
+        cls,
+        lab: Path = DEFAULT_LAB,
+        *,
+        host: str = DEFAULT_HOST,
+        port: int = DEFAULT_PORT,
+        environ: Mapping[str, str] = os.environ,
+    ) -> "Settings":
+        """The settings of the lab in folder `lab`; PERFLAB_DATABASE_URL, where set, names its database."""
+        return cls(lab, host, port, environ.get("PERFLAB_DATABASE_URL") or None)
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file of the embedded lab."""
+        return self.lab / "lab.sqlite"
+
+    @property
+    def blobs(self) -> Path:
+        """The folder that keeps uploaded files by the hash of their content."""
+        return self.lab / "blobs"

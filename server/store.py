@@ -1,0 +1,391 @@
+"""Every query of the service is in this file; what leaves it are the dataclasses of schema.py."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, Select, Table, func, insert, select
+from sqlalchemy.sql.elements import ColumnElement
+
+from perflab.benchmarks.machine import Machine
+from perflab.benchmarks.result import Benchmark, Result
+
+from . import tables as t
+from .arrival import Arrival
+from .database import open_engine
+from .errors import Ambiguous, NotFound
+from .schema import Commit, Point, Project, ProjectBenchmark, Run, RunDetail, Series, Trace, Upload
+from .settings import Settings
+
+RESULTS = (
+    t.result.join(t.benchmark)
+    .join(t.project, t.benchmark.c.project_id == t.project.c.id)
+    .join(t.upload, t.result.c.upload_id == t.upload.c.id)
+    .join(t.run, t.upload.c.run_id == t.run.c.id)
+    .join(t.machine, t.run.c.machine_id == t.machine.c.id)
+)
+
+
+class Store:
+    """The rows of one lab. Safe to share between threads; each call is one transaction."""
+
+    def __init__(self, engine: Engine) -> None:
+        """Read and write through `engine`, which `database.open_engine` made."""
+        self._engine = engine
+
+    @classmethod
+    def open(cls, settings: Settings, *, create: bool) -> "Store":
+        """The store of the lab of these settings, made where there is none and `create` is true; raises LabRefused."""
+        return cls(open_engine(settings, create=create))
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        with self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def _write(self) -> Iterator[Connection]:
+        with self._engine.connect().execution_options(writes=True) as connection, connection.begin():
+            yield connection
+
+    # Writing
+
+    def add(self, new: Arrival, keep: Callable[[], None]) -> Upload:
+        """Add an upload's rows in one transaction; adding the same file to the same run again changes nothing.
+
+        `keep` is called once the rows stand and before they are committed: when it fails, nothing is written.
+        """
+        with self._write() as connection:
+            project = _id_of(connection, t.project, name=new.project)
+            run = _run_id(connection, project, new)
+            known = connection.scalar(
+                select(t.upload.c.id).where(t.upload.c.run_id == run, t.upload.c.sha256 == new.sha256)
+            )
+            upload = known or _insert(
+                connection, t.upload, run_id=run, sha256=new.sha256, kind=new.kind, name=new.name, bytes=new.bytes
+            )
+            trace = connection.scalar(select(t.trace.c.id).where(t.trace.c.upload_id == upload))
+            if known is None:
+                if new.summary is not None:
+                    trace = _insert(connection, t.trace, upload_id=upload, summary=new.summary)
+                if new.results:
+                    _add_results(connection, project, upload, new.results)
+            keep()
+        return Upload(
+            kind=new.kind,
+            new=known is None,
+            sha256=new.sha256,
+            bytes=new.bytes,
+            project=new.project,
+            commit=new.commit,
+            run=run,
+            trace=trace,
+            results=len(new.results),
+        )
+
+    # Reading
+
+    def projects(self) -> list[Project]:
+        """Every project, by name."""
+        query = (
+            select(t.project.c.name, func.count(t.run.c.id), func.max(t.run.c.created))
+            .select_from(t.project.join(t.commit).join(t.run, t.run.c.commit_id == t.commit.c.id))
+            .group_by(t.project.c.name)
+            .order_by(t.project.c.name)
+        )
+        with self._read() as connection:
+            return [Project(name=name, runs=runs, latest=latest) for name, runs, latest in connection.execute(query)]
+
+    def commit(self, prefix: str, project: str | None = None) -> Commit:
+        """The commit whose SHA begins with `prefix` (lower case hex); raises NotFound, Ambiguous."""
+        query = (
+            select(t.project.c.name, t.commit.c.sha)
+            .select_from(t.commit.join(t.project))
+            .where(t.commit.c.sha.startswith(prefix, autoescape=True))
+            .order_by(t.project.c.name, t.commit.c.sha)
+        )
+        if project is not None:
+            query = query.where(t.project.c.name == project)
+        with self._read() as connection:
+            found = [Commit(project=name, sha=sha) for name, sha in connection.execute(query.limit(5))]
+        if not found:
+            where = "the lab" if project is None else f"project {project}"
+            raise NotFound(f"{where} has no run of commit {prefix}; upload one, or look at the runs it has")
+        if len(found) > 1:
+            listed = ", ".join(f"{commit.sha[:12]} in {commit.project}" for commit in found)
+            raise Ambiguous(f"commit {prefix} could be {listed}; give more digits, or name the project")
+        return found[0]
+
+    def runs(
+        self, *, project: str | None = None, commit: str | None = None, branch: str | None = None, limit: int = 100
+    ) -> list[Run]:
+        """The newest runs first. `commit` is a whole SHA."""
+        conditions = [
+            column == value
+            for column, value in ((t.project.c.name, project), (t.commit.c.sha, commit), (t.branch.c.name, branch))
+            if value is not None
+        ]
+        with self._read() as connection:
+            return _runs(connection, conditions, limit)
+
+    def run(self, id: int) -> RunDetail:
+        """One run with its results; raises NotFound."""
+        with self._read() as connection:
+            runs = _runs(connection, [t.run.c.id == id], 1)
+            if not runs:
+                raise NotFound(f"the lab has no run {id}; list the runs it has")
+            return RunDetail(run=runs[0], results=_results(connection, [id])[id])
+
+    def details(self, project: str, commit: str) -> list[RunDetail]:
+        """Every run of a commit (its whole SHA), oldest first, with its results."""
+        with self._read() as connection:
+            runs = _runs(connection, [t.project.c.name == project, t.commit.c.sha == commit], None)
+            results = _results(connection, [run.id for run in runs])
+        return [RunDetail(run=run, results=results[run.id]) for run in reversed(runs)]
+
+    def trace(self, id: int) -> Trace:
+        """One trace; raises NotFound."""
+        with self._read() as connection:
+            for traces in _traces(connection, t.trace.c.id == id).values():
+                return traces[0]
+        raise NotFound(f"the lab has no trace {id}; list the runs and their traces")
+
+    def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:
+        """The benchmarks that have results, by project and name."""
+        query = (
+            select(
+                t.project.c.name.label("project"), t.benchmark, t.machine, func.count(t.result.c.id).label("results")
+            )
+            .select_from(RESULTS)
+            .group_by(t.project.c.name, t.benchmark.c.id, t.machine.c.id)
+            .order_by(t.project.c.name, t.benchmark.c.name, t.benchmark.c.params, t.benchmark.c.id, t.machine.c.id)
+        )
+        if project is not None:
+            query = query.where(t.project.c.name == project)
+        groups: defaultdict[tuple[str, Benchmark], list[tuple[Machine, int]]] = defaultdict(list)
+        with self._read() as connection:
+            for row in connection.execute(query):
+                groups[row.project, _benchmark(row)].append((_machine(row, ""), row.results))
+        return [
+            ProjectBenchmark(
+                project=name,
+                benchmark=benchmark,
+                machines=tuple(machine for machine, _ in counts),
+                results=sum(count for _, count in counts),
+            )
+            for (name, benchmark), counts in groups.items()
+        ]
+
+    def series(self, project: str, benchmark: str, machine: str | None = None) -> list[Series]:
+        """The series of every benchmark of that name, one for each machine, or for the machine of that fingerprint."""
+        first = (
+            select(t.run.c.commit_id, func.min(t.run.c.created).label("first")).group_by(t.run.c.commit_id).subquery()
+        )
+        query = (
+            select(
+                t.benchmark,
+                t.machine,
+                t.run.c.id.label("run"),
+                t.run.c.created,
+                t.commit.c.sha,
+                t.branch.c.name.label("branch"),
+                t.result.c.sample_count,
+                t.result.c.minimum,
+                t.result.c.median,
+            )
+            .select_from(
+                RESULTS.join(t.commit, t.run.c.commit_id == t.commit.c.id)
+                .join(first, first.c.commit_id == t.commit.c.id)
+                .outerjoin(t.branch, t.run.c.branch_id == t.branch.c.id)
+            )
+            .where(t.project.c.name == project, t.benchmark.c.name == benchmark)
+            .order_by(t.benchmark.c.params, t.benchmark.c.id, t.machine.c.id)
+            .order_by(first.c.first, t.commit.c.id, t.run.c.created, t.run.c.id)
+        )
+        if machine is not None:
+            query = query.where(t.machine.c.fingerprint == machine)
+        groups: defaultdict[tuple[Benchmark, Machine], list[Point]] = defaultdict(list)
+        with self._read() as connection:
+            for row in connection.execute(query):
+                groups[_benchmark(row), _machine(row, "")].append(
+                    Point(
+                        run=row.run,
+                        commit=row.sha,
+                        branch=row.branch,
+                        created=row.created,
+                        samples=row.sample_count,
+                        minimum=row.minimum,
+                        median=row.median,
+                    )
+                )
+        if not groups:
+            where = "" if machine is None else f" on machine {machine}"
+            raise NotFound(
+                f"project {project} has no results of benchmark {benchmark}{where}; list the benchmarks that it has"
+            )
+        return [
+            Series(project=project, benchmark=key[0], machine=key[1], points=tuple(points))
+            for key, points in groups.items()
+        ]
+
+
+def _insert(connection: Connection, table: Table, **values: Any) -> int:
+    key = connection.execute(insert(table).values(values)).inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def _id_of(connection: Connection, table: Table, **identity: Any) -> int:
+    """The id of the row with these values, which is made when there is none."""
+    found = connection.scalar(select(table.c.id).filter_by(**identity))
+    return _insert(connection, table, **identity) if found is None else int(found)
+
+
+def _run_id(connection: Connection, project: int, new: Arrival) -> int:
+    commit = _id_of(connection, t.commit, project_id=project, sha=new.commit)
+    machine = _machine_id(connection, new.machine)
+    identity = {"commit_id": commit, "machine_id": machine, "key": new.key}
+    found = connection.scalar(select(t.run.c.id).filter_by(**identity))
+    if found is not None:
+        return int(found)
+    return _insert(
+        connection,
+        t.run,
+        **identity,
+        branch_id=None if new.branch is None else _id_of(connection, t.branch, project_id=project, name=new.branch),
+        host=new.machine.name,
+        created=new.created,
+        uploaded=datetime.now(UTC),
+        tool=new.tool,
+        dirty=new.dirty,
+    )
+
+
+def _machine_id(connection: Connection, machine: Machine) -> int:
+    found = connection.scalar(select(t.machine.c.id).where(t.machine.c.fingerprint == machine.fingerprint))
+    if found is not None:
+        return int(found)
+    return _insert(
+        connection,
+        t.machine,
+        fingerprint=machine.fingerprint,
+        cpu=machine.cpu,
+        cores=machine.cores,
+        os=machine.os,
+        python=machine.python,
+    )
+
+
+def _add_results(connection: Connection, project: int, upload: int, results: Iterable[Result]) -> None:
+    rows = []
+    for result in results:
+        benchmark = result.benchmark
+        rows.append(
+            {
+                "upload_id": upload,
+                "benchmark_id": _id_of(
+                    connection,
+                    t.benchmark,
+                    project_id=project,
+                    name=benchmark.name,
+                    params=json.dumps(dict(benchmark.params), sort_keys=True),
+                    unit=benchmark.unit,
+                    direction=benchmark.direction,
+                ),
+                "samples": list(result.samples),
+                "sample_count": len(result.samples),
+                "minimum": min(result.samples),
+                "median": result.median,
+            }
+        )
+    connection.execute(insert(t.result), rows)
+
+
+def _runs(connection: Connection, conditions: Sequence[ColumnElement[bool]], limit: int | None) -> list[Run]:
+    query: Select[Any] = (
+        select(
+            t.run,
+            t.project.c.name.label("project"),
+            t.commit.c.sha,
+            t.branch.c.name.label("branch"),
+            *(column for column in t.machine.c if column.name != "id"),
+        )
+        .select_from(
+            t.run.join(t.commit)
+            .join(t.project, t.commit.c.project_id == t.project.c.id)
+            .join(t.machine, t.run.c.machine_id == t.machine.c.id)
+            .outerjoin(t.branch, t.run.c.branch_id == t.branch.c.id)
+        )
+        .where(*conditions)
+        .order_by(t.run.c.created.desc(), t.run.c.id.desc())
+        .limit(limit)
+    )
+    rows = connection.execute(query).all()
+    ids = [row.id for row in rows]
+    traces = _traces(connection, t.upload.c.run_id.in_(ids))
+    count_query = (
+        select(t.upload.c.run_id, func.count(t.result.c.id).label("results"))
+        .select_from(t.result.join(t.upload))
+        .where(t.upload.c.run_id.in_(ids))
+        .group_by(t.upload.c.run_id)
+    )
+    counts = {row.run_id: row.results for row in connection.execute(count_query)}
+    return [
+        Run(
+            id=row.id,
+            project=row.project,
+            commit=row.sha,
+            branch=row.branch,
+            machine=_machine(row, row.host),
+            created=row.created,
+            uploaded=row.uploaded,
+            tool=row.tool,
+            dirty=row.dirty,
+            traces=tuple(traces[row.id]),
+            results=counts.get(row.id, 0),
+        )
+        for row in rows
+    ]
+
+
+def _traces(connection: Connection, condition: ColumnElement[bool]) -> defaultdict[int, list[Trace]]:
+    query = (
+        select(t.trace, t.upload.c.run_id, t.upload.c.name, t.upload.c.bytes, t.upload.c.sha256)
+        .select_from(t.trace.join(t.upload))
+        .where(condition)
+        .order_by(t.trace.c.id)
+    )
+    traces: defaultdict[int, list[Trace]] = defaultdict(list)
+    for row in connection.execute(query):
+        traces[row.run_id].append(
+            Trace(id=row.id, run=row.run_id, name=row.name, bytes=row.bytes, sha256=row.sha256, summary=row.summary)
+        )
+    return traces
+
+
+def _results(connection: Connection, runs: Sequence[int]) -> defaultdict[int, tuple[Result, ...]]:
+    query = (
+        select(t.upload.c.run_id, t.benchmark, t.result.c.samples)
+        .select_from(t.result.join(t.benchmark).join(t.upload, t.result.c.upload_id == t.upload.c.id))
+        .where(t.upload.c.run_id.in_(runs))
+        .order_by(t.benchmark.c.name, t.benchmark.c.params, t.result.c.id)
+    )
+    results: defaultdict[int, tuple[Result, ...]] = defaultdict(tuple)
+    for row in connection.execute(query):
+        results[row.run_id] += (Result(_benchmark(row), tuple(row.samples)),)
+    return results
+
+
+def _machine(row: Row[Any], host: str) -> Machine:
+    return Machine(row.fingerprint, host, row.cpu, row.cores, row.os, row.python)
+
+
+def _benchmark(row: Row[Any]) -> Benchmark:
+    return Benchmark(row.name, json.loads(row.params), row.unit, row.direction)

@@ -1,0 +1,162 @@
+"""The lab's tables, one schema for every database that SQLAlchemy speaks.
+
+project 1-n commit, branch, benchmark;  run = one execution at a commit on a machine, perhaps of a branch;
+run 1-n upload = a file as it came;  upload 1-1 trace, or 1-n result.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+
+SCHEMA_VERSION = 1
+
+
+class Utc(TypeDecorator[datetime]):
+    """A time in UTC, stored without its zone, since not every database keeps one."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+# SQLite counts up by itself only in a column of type INTEGER.
+Id = BigInteger().with_variant(Integer, "sqlite")
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _id() -> Column[int]:
+    return Column("id", Id, primary_key=True)
+
+
+def _reference(table: str, *, nullable: bool = False, index: bool = False) -> Column[Any]:
+    return Column(f"{table}_id", Id, ForeignKey(f"{table}.id"), nullable=nullable, index=index)
+
+
+lab = Table("lab", metadata, Column("schema_version", Integer, primary_key=True, autoincrement=False))
+
+project = Table("project", metadata, _id(), Column("name", String(200), nullable=False, unique=True))
+
+commit = Table(
+    "commit",
+    metadata,
+    _id(),
+    _reference("project"),
+    Column("sha", String(64), nullable=False, index=True),
+    UniqueConstraint("project_id", "sha"),
+)
+
+branch = Table(
+    "branch",
+    metadata,
+    _id(),
+    _reference("project"),
+    Column("name", String(500), nullable=False),
+    UniqueConstraint("project_id", "name"),
+)
+
+machine = Table(
+    "machine",
+    metadata,
+    _id(),
+    Column("fingerprint", String(64), nullable=False, unique=True),
+    Column("cpu", Text, nullable=False),
+    Column("cores", Integer, nullable=False),
+    Column("os", Text, nullable=False),
+    Column("python", Text, nullable=False),
+)
+
+run = Table(
+    "run",
+    metadata,
+    _id(),
+    _reference("commit"),
+    _reference("machine", index=True),
+    _reference("branch", nullable=True, index=True),
+    # Names the execution: uploads of one key, commit and machine are one run.
+    Column("key", String(200), nullable=False),
+    Column("host", Text, nullable=False),
+    Column("created", Utc, nullable=False, index=True),
+    Column("uploaded", Utc, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("dirty", Boolean, nullable=False),
+    UniqueConstraint("commit_id", "machine_id", "key"),
+)
+
+upload = Table(
+    "upload",
+    metadata,
+    _id(),
+    _reference("run"),
+    Column("sha256", String(64), nullable=False, index=True),
+    Column("kind", String(20), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("bytes", BigInteger, nullable=False),
+    UniqueConstraint("run_id", "sha256"),
+)
+
+trace = Table(
+    "trace",
+    metadata,
+    _id(),
+    Column("upload_id", Id, ForeignKey("upload.id"), nullable=False, unique=True),
+    Column("summary", JSON, nullable=False),
+)
+
+benchmark = Table(
+    "benchmark",
+    metadata,
+    _id(),
+    _reference("project"),
+    Column("name", Text, nullable=False),
+    # A JSON object with sorted keys, so that equal parameters are equal text.
+    Column("params", Text, nullable=False),
+    Column("unit", String(50), nullable=False),
+    Column("direction", String(10), nullable=False),
+    UniqueConstraint("project_id", "name", "params", "unit", "direction"),
+)
+
+result = Table(
+    "result",
+    metadata,
+    _id(),
+    _reference("upload"),
+    _reference("benchmark"),
+    Column("samples", JSON, nullable=False),
+    # What a series shows of a result, so that it need not read the samples.
+    Column("sample_count", Integer, nullable=False),
+    Column("minimum", Float(53), nullable=False),
+    Column("median", Float(53), nullable=False),
+    UniqueConstraint("upload_id", "benchmark_id"),
+    Index(None, "benchmark_id"),
+)
