@@ -1,0 +1,33 @@
+// One event of the recorder: 64 bytes, little endian.
+//
+//   0        8        16       24    26    28      32         40        48      56      60
+//   | t0     | t1     | t2     |kind |flags| name  | sequence | address | bytes |shapes |scope |
+//
+// t0, t1, t2  ticks of clock.h. op: begins, kernel begins, both end. node, annotation, step, composite: begin, 0, end.
+//             gil: asked, got, gave back. alloc and free: the moment in t0 and t2.
+// name        op, node, composite: op id. gil, annotation: id of an interned string. step: its number.
+// sequence    op: the number of the autograd node that it made, 0 none. node: its number.
+// address     op: its output's memory where it allocated it, alloc and free: the block. bytes: the size of that.
+// shapes      interned shapes of the inputs (0 none). scope: interned module path (0 none).
+#pragma once
+#include <cstdint>
+
+namespace perflab {
+
+enum class EventKind : uint16_t { kOp = 1, kNode, kAlloc, kFree, kGil, kAnnotation, kStep, kComposite };
+
+// flags of an op: backend in bits 0-2, dtype of the first output in bits 3-7, bit 8: it allocated that output.
+enum EventBackend : uint16_t { kView = 0, kNative = 1, kPythonKernel = 2 };
+constexpr uint16_t kAllocated = 1 << 8;
+
+struct Event {
+  int64_t t0, t1, t2;
+  EventKind kind;
+  uint16_t flags;
+  uint32_t name;
+  uint64_t sequence, address, bytes;
+  uint32_t shapes, scope;
+};
+static_assert(sizeof(Event) == 64);
+
+}  // namespace perflab

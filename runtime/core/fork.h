@@ -1,0 +1,11 @@
+// fork() copies a mutex as it is: one that another thread held would stay locked in the child for ever.
+#pragma once
+#include <mutex>
+
+namespace perflab {
+
+// The forking thread takes the mutex before, and frees it after, in parent and child. Lives as long as the process; nobody
+// takes one of these while holding another.
+void hold_across_fork(std::mutex& mutex);
+
+}  // namespace perflab

@@ -1,0 +1,229 @@
+#include "recorder.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <unordered_map>
+#include <utility>
+
+#include "error.h"
+#include "fork.h"
+
+namespace perflab {
+namespace {
+
+constexpr size_t kChunkEvents = size_t{1} << 14;  // 1 MiB
+constexpr size_t kGrant = 256;                    // events of the session's limit that a thread takes at a time
+constexpr size_t kKeptChunks = 16;
+
+struct Chunk {
+  Event* events;
+  int refs;  // under the lock
+};
+
+// A chunk is not taken from its thread when it is drained: both hold it, the thread goes on behind the drained part.
+// So no thread is ever waited for, and one that still records writes where nobody reads.
+struct Lane : EventLane {
+  uint64_t thread = static_cast<uint64_t>(gettid());
+  Chunk* chunk = nullptr;
+  Event* drained = nullptr;    // up to here in the chunk
+  std::vector<Recorded> full;  // what lies in earlier chunks
+  bool ended = false;
+};
+
+struct Recorder {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Lane>> lanes;
+  std::vector<Chunk*> kept;  // for the next threads and sessions
+  std::unordered_map<std::string, uint32_t> ids{{"", 0}};
+  std::vector<std::string> texts{""};
+  std::atomic<size_t> left{0};  // of the session's limit; changed under the lock
+  std::atomic<uint64_t> dropped{0};
+
+  Recorder() { kept.reserve(kKeptChunks); }
+  Chunk* take_chunk();
+  void drop(Chunk* chunk) noexcept;
+  void forget() noexcept;
+  void reap() noexcept;
+  bool grant(Lane& lane);
+};
+
+void in_child();
+
+Recorder& recorder() {
+  static Recorder& shared = []() -> Recorder& {
+    auto* r = new Recorder;  // never destroyed: threads may record after static destruction
+    hold_across_fork(r->mutex);
+    pthread_atfork(nullptr, nullptr, in_child);  // after the mutex is free again
+    return *r;
+  }();
+  return shared;
+}
+
+Chunk* Recorder::take_chunk() {
+  if (!kept.empty()) {
+    Chunk* chunk = kept.back();
+    kept.pop_back();
+    chunk->refs = 1;
+    return chunk;
+  }
+  void* events = mmap(nullptr, kChunkEvents * sizeof(Event), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (events == MAP_FAILED) throw std::bad_alloc();
+  return new Chunk{static_cast<Event*>(events), 1};
+}
+
+void Recorder::drop(Chunk* chunk) noexcept {
+  if (!chunk || --chunk->refs > 0) return;
+  if (kept.size() < kKeptChunks) {
+    kept.push_back(chunk);
+  } else {
+    munmap(chunk->events, kChunkEvents * sizeof(Event));
+    delete chunk;
+  }
+}
+
+void Recorder::forget() noexcept {
+  for (auto& lane : lanes) {
+    for (const Recorded& r : lane->full) drop(static_cast<Chunk*>(r.chunk));
+    lane->full.clear();
+    lane->drained = lane->at.load(std::memory_order_acquire);
+    lane->end.store(lane->drained, std::memory_order_relaxed);
+  }
+  reap();
+}
+
+void Recorder::reap() noexcept {  // lanes of threads that have ended, when nothing is left to drain
+  std::erase_if(lanes, [this](const auto& lane) {
+    if (!lane->ended || !lane->full.empty() || lane->drained != lane->at.load(std::memory_order_relaxed)) return false;
+    drop(lane->chunk);
+    return true;
+  });
+}
+
+// Room for the calling thread's next events; false when the session's limit is reached.
+bool Recorder::grant(Lane& lane) {
+  const size_t n = std::min(kGrant, left.load(std::memory_order_relaxed));
+  if (n == 0) return false;
+  Event* at = lane.at.load(std::memory_order_relaxed);
+  if (!lane.chunk || at == lane.chunk->events + kChunkEvents) {
+    Chunk* fresh = take_chunk();
+    if (at > lane.drained)
+      lane.full.push_back({lane.thread, lane.drained, static_cast<size_t>(at - lane.drained), lane.chunk});
+    else
+      drop(lane.chunk);
+    lane.chunk = fresh, lane.drained = at = fresh->events;
+    lane.at.store(at, std::memory_order_relaxed);
+  }
+  const size_t room = std::min<size_t>(n, lane.chunk->events + kChunkEvents - at);
+  lane.end.store(at + room, std::memory_order_relaxed);
+  left.store(left.load(std::memory_order_relaxed) - room, std::memory_order_relaxed);
+  return true;
+}
+
+thread_local bool ended = false;  // destructors of this thread's other variables may still record
+thread_local Event scratch;
+
+struct Ending {
+  Lane* lane = nullptr;
+  ~Ending() {
+    std::lock_guard lock(recorder().mutex);
+    ended = true, event_lane = &no_lane;
+    if (lane) lane->ended = true, recorder().reap();
+  }
+};
+thread_local Ending ending;
+
+Lane& my_lane(Recorder& r) {
+  if (!ending.lane) {
+    r.lanes.push_back(std::make_unique<Lane>());
+    event_lane = ending.lane = r.lanes.back().get();
+  }
+  return *ending.lane;
+}
+
+void in_child() {
+  Recorder& r = recorder();
+  std::lock_guard lock(r.mutex);
+  recording.store(false, std::memory_order_relaxed);
+  r.left.store(0), r.dropped.store(0);
+  for (auto& lane : r.lanes) lane->ended = lane.get() != ending.lane;  // the other threads are not in the child
+  r.forget();
+  if (ending.lane) ending.lane->thread = static_cast<uint64_t>(gettid());
+}
+
+}  // namespace
+
+Event& next_event_slow() {
+  Recorder& r = recorder();
+  try {
+    if (!ended && r.left.load(std::memory_order_relaxed) > 0) {
+      std::lock_guard lock(r.mutex);
+      if (r.grant(my_lane(r))) return next_event();
+    }
+  } catch (const std::bad_alloc&) {  // dropped, as beyond the limit
+  }
+  r.dropped.fetch_add(1, std::memory_order_relaxed);
+  return scratch;
+}
+
+void start_recording(size_t max_events) {
+  Recorder& r = recorder();
+  std::lock_guard lock(r.mutex);
+  if (is_recording()) throw Error(ErrorKind::kValue, "the recorder is on already: stop it before starting it again");
+  r.forget();
+  r.left.store(max_events), r.dropped.store(0);
+  recording.store(true);
+}
+
+void stop_recording() {
+  std::lock_guard lock(recorder().mutex);
+  recording.store(false);
+}
+
+uint64_t dropped_events() { return recorder().dropped.load(); }
+
+std::vector<Recorded> drain() {
+  Recorder& r = recorder();
+  std::lock_guard lock(r.mutex);
+  size_t pieces = 0;
+  for (auto& lane : r.lanes) pieces += lane->full.size() + 1;
+  std::vector<Recorded> all;
+  all.reserve(pieces);
+  for (auto& lane : r.lanes) {
+    all.insert(all.end(), lane->full.begin(), lane->full.end());
+    lane->full.clear();
+    Event* at = lane->at.load(std::memory_order_acquire);
+    if (at == lane->drained) continue;
+    ++lane->chunk->refs;
+    all.push_back({lane->thread, lane->drained, static_cast<size_t>(at - lane->drained), lane->chunk});
+    lane->drained = at;
+  }
+  r.reap();
+  return all;
+}
+
+void release_chunk(void* chunk) noexcept {
+  std::lock_guard lock(recorder().mutex);
+  recorder().drop(static_cast<Chunk*>(chunk));
+}
+
+uint32_t intern(const std::string& text) {
+  Recorder& r = recorder();
+  std::lock_guard lock(r.mutex);
+  auto [at, fresh] = r.ids.try_emplace(text, static_cast<uint32_t>(r.texts.size()));
+  if (fresh) r.texts.push_back(text);
+  return at->second;
+}
+
+std::vector<std::string> interned() {
+  std::lock_guard lock(recorder().mutex);
+  return recorder().texts;
+}
+
+}  // namespace perflab

@@ -1,0 +1,19 @@
+// Shapes and dtypes of an op's inputs, interned: events carry the id of a list of them.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "array.h"
+
+namespace perflab {
+
+struct Spec {
+  DType dtype;
+  std::vector<int64_t> shape;
+  bool operator==(const Spec&) const = default;
+};
+
+uint32_t intern_shapes(const Array* const* in, int n);  // 0 for no inputs
+std::vector<std::vector<Spec>> interned_shapes();       // by id
+
+}  // namespace perflab
