@@ -1,0 +1,133 @@
+"""What made it slower: the difference of two traces as a ranked bill, in words.
+
+Everything is for one step. A cause is an op whose self time, calls or allocated bytes changed, the peak of memory, or
+the wait for the GIL. Times are noisy, so a change in time counts from 2 % of the step's own change and 0.5 % of the
+step; calls and bytes are exact, so they count when small too.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from .quantity import BYTES, NANOSECONDS, change, percent, plain, quantity
+
+if TYPE_CHECKING:
+    from perflab.profiler.analysis.diff import OpDelta, TraceDiff
+
+GREW_LISTED = 6
+SHRANK_LISTED = 3
+SHARE_OF_CHANGE = 0.02
+SHARE_OF_STEP = 0.005
+SHARE_OF_BYTES = 0.01
+LEAST_BYTES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One line of the bill: head minus base, a step.
+
+    Attributes:
+        kind: "op", "memory" (the peak) or "gil" (waiting for it).
+        ns, count, bytes: the difference; 0 where the kind has none.
+        share: of the step's slow-down (or gain), 0.8 for 80 %; None where the step did not change or the sign is the
+            other.
+        text: the line in words, such as "matmul: +1.9 ms a step (+310 %), 2 -> 4 calls a step".
+    """
+
+    kind: Literal["op", "memory", "gil"]
+    name: str
+    ns: float
+    count: float
+    bytes: float
+    share: float | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Causes:
+    """The bill of a difference.
+
+    Attributes:
+        base_step_ns, head_step_ns: time of a step.
+        grew, shrank: largest first; at most 6 and 3 ops.
+        other_ns: what all ops not listed add up to.
+    """
+
+    base_step_ns: float
+    head_step_ns: float
+    grew: tuple[Cause, ...]
+    shrank: tuple[Cause, ...]
+    other_ns: float
+
+    @property
+    def headline(self) -> str:
+        """Such as "A step takes 3.2 -> 5.1 ms (+59.4 %)."."""
+        ratio = f" ({percent(self.head_step_ns / self.base_step_ns)})" if self.base_step_ns > 0 else ""
+        return f"A step takes {change(self.base_step_ns, self.head_step_ns, NANOSECONDS)}{ratio}."
+
+
+def explain(diff: "TraceDiff") -> Causes:
+    """The ranked causes of a difference of two traces."""
+    step_change = diff.head_step_ns - diff.base_step_ns
+    bar = max(abs(step_change) * SHARE_OF_CHANGE, diff.base_step_ns * SHARE_OF_STEP)
+    relevant = [delta for delta in diff.ops if _is_relevant(delta, bar)]
+    grown = sorted(
+        (delta for delta in relevant if _grew(delta, bar)), key=lambda delta: (-delta.self_ns, -delta.bytes, delta.name)
+    )
+    shrunk = sorted(
+        (delta for delta in relevant if not _grew(delta, bar)),
+        key=lambda delta: (delta.self_ns, delta.bytes, delta.name),
+    )
+    listed = grown[:GREW_LISTED] + shrunk[:SHRANK_LISTED]
+    grew = [_op(delta, step_change) for delta in grown[:GREW_LISTED]]
+    shrank = [_op(delta, step_change) for delta in shrunk[:SHRANK_LISTED]]
+    gil = diff.gil_wait_ns_head - diff.gil_wait_ns_base
+    if abs(gil) >= bar and gil:
+        text = f"waiting for the GIL: {_time(diff.gil_wait_ns_base, diff.gil_wait_ns_head)}"
+        (grew if gil > 0 else shrank).append(Cause("gil", "GIL", gil, 0, 0, _share(gil, step_change), text))
+    peak = diff.peak_bytes_head - diff.peak_bytes_base
+    if _bytes_matter(diff.peak_bytes_base, diff.peak_bytes_head):
+        both = change(diff.peak_bytes_base, diff.peak_bytes_head, BYTES)
+        text = f"peak memory {both} ({quantity(peak, BYTES, signed=True)})"
+        (grew if peak > 0 else shrank).append(Cause("memory", "peak memory", 0, 0, peak, None, text))
+    other = sum(delta.self_ns for delta in diff.ops) - sum(delta.self_ns for delta in listed)
+    return Causes(diff.base_step_ns, diff.head_step_ns, tuple(grew), tuple(shrank), other)
+
+
+def _is_relevant(delta: "OpDelta", bar: float) -> bool:
+    slower = abs(delta.self_ns) >= bar and delta.self_ns != 0
+    return slower or _count_matters(delta) or _bytes_matter(delta.base_bytes, delta.head_bytes)
+
+
+def _grew(delta: "OpDelta", bar: float) -> bool:
+    """By time where that is clear, else by what is exact."""
+    if abs(delta.self_ns) >= bar and delta.self_ns != 0:
+        return delta.self_ns > 0
+    return delta.count > 0 if _count_matters(delta) else delta.bytes > 0
+
+
+def _count_matters(delta: "OpDelta") -> bool:
+    # averages over steps: a difference in the third digit is a step more or less in the window
+    return abs(delta.count) > 0.01 * max(delta.base_count, delta.head_count)
+
+
+def _bytes_matter(base: float, head: float) -> bool:
+    return abs(head - base) >= max(LEAST_BYTES, SHARE_OF_BYTES * base)
+
+
+def _op(delta: "OpDelta", step_change: float) -> Cause:
+    parts = [_time(delta.base_self_ns, delta.head_self_ns, new=delta.base_count == 0, gone=delta.head_count == 0)]
+    if _count_matters(delta):
+        parts.append(f"{plain(delta.base_count)} -> {plain(delta.head_count)} calls a step")
+    if _bytes_matter(delta.base_bytes, delta.head_bytes):
+        parts.append(f"{quantity(delta.bytes, BYTES, signed=True)} allocated a step")
+    text = f"{delta.name}: {', '.join(parts)}"
+    return Cause("op", delta.name, delta.self_ns, delta.count, delta.bytes, _share(delta.self_ns, step_change), text)
+
+
+def _time(base: float, head: float, new: bool = False, gone: bool = False) -> str:
+    word = "new" if new else "gone" if gone else percent(head / base) if base > 0 else None
+    return f"{quantity(head - base, NANOSECONDS, signed=True)} a step" + (f" ({word})" if word else "")
+
+
+def _share(ns: float, step_change: float) -> float | None:
+    return ns / step_change if step_change * ns > 0 else None

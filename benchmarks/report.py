@@ -1,0 +1,168 @@
+"""A gate's report as Markdown for a comment in a review, as text for a terminal, and as versioned JSON."""
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from .causes import Cause, Causes
+from .gate import Exit, Finding, GateReport
+from .quantity import NANOSECONDS, percent, quantity, scale_of
+from .stats import Verdict
+
+FORMAT = "perflab.gate"
+VERSION = 1
+NOTHING = "-"
+
+
+def markdown(report: GateReport) -> str:
+    """Markdown, ending in a newline; names from outside are escaped."""
+    lines = [f"## perflab gate: {_headline(report)}", "", _sides(report, "`")]
+    if report.machine:
+        lines += [f"on {_escape(report.machine)}"]
+    if report.problem:
+        lines += ["", f"**{_escape(report.problem)}**"]
+    if report.findings:
+        lines += ["", "| benchmark | base | head | change | p | verdict |", "|---|---:|---:|---:|---:|---|"]
+        lines += [
+            "| " + " | ".join(_cells(finding, f"`{_code(finding.benchmark.name)}`")) + " |"
+            for finding in report.findings
+        ]
+    reasons = _reasons(report)
+    if reasons:
+        lines += ["", *(f"- {_escape(name)}: {_escape(reason)}" for name, reason in reasons)]
+    if report.causes:
+        lines += ["", f"### {_causes_title(report)}", "", _escape(report.causes.headline), ""]
+        lines += [f"{index}. {_escape(line)}" for index, line in enumerate(_cause_lines(report.causes), 1)]
+    lines += ["", f"<sub>{_rule(report)}{''.join(f' {_escape(note)}' for note in report.notes)}</sub>", ""]
+    return "\n".join(lines)
+
+
+def text(report: GateReport) -> str:
+    """Plain text for a terminal, ending in a newline."""
+    lines = [f"perflab gate: {_headline(report)}", _sides(report, "")]
+    if report.machine:
+        lines += [f"on {report.machine}"]
+    if report.problem:
+        lines += ["", report.problem]
+    if report.findings:
+        rows = [["benchmark", "base", "head", "change", "p", "verdict"]]
+        rows += [_cells(finding, _printable(finding.benchmark.name)) for finding in report.findings]
+        widths = [max(len(row[column]) for row in rows) for column in range(6)]
+        aligned = [
+            [
+                cell.ljust(width) if column in (0, 5) else cell.rjust(width)
+                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ]
+            for row in rows
+        ]
+        lines += ["", *("  ".join(row).rstrip() for row in aligned)]
+    reasons = _reasons(report)
+    if reasons:
+        lines += ["", *(f"{_printable(name)}: {reason}" for name, reason in reasons)]
+    if report.causes:
+        lines += ["", f"{_causes_title(report)}: {report.causes.headline}"]
+        lines += [f"  {index}. {_printable(line)}" for index, line in enumerate(_cause_lines(report.causes), 1)]
+    lines += ["", _rule(report), *report.notes, ""]
+    return "\n".join(lines)
+
+
+def as_json(report: GateReport) -> dict[str, Any]:
+    """The whole report as what JSON can hold, with "format" and "version"."""
+    data = asdict(report)
+    causes = report.causes
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "exit_code": int(report.exit_code),
+        "headline": _headline(report),
+        **data,
+        "findings": [_finding(finding) for finding in report.findings],
+        "notes": list(report.notes),
+        "causes": {**asdict(causes), "headline": causes.headline} if causes else None,
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    data = asdict(finding)
+    data["benchmark"]["params"] = dict(finding.benchmark.params)
+    data["verdict"] = str(finding.verdict)
+    return data
+
+
+def _headline(report: GateReport) -> str:
+    """The answer in a line: what regressed, else what could not be judged, else a pass."""
+    counts = Counter(finding.verdict for finding in report.findings)
+    total = len(report.findings)
+    unjudged = sum(1 for finding in report.findings if finding.reason)
+    rest = f", {unjudged} could not be judged" if unjudged else ""
+    if report.exit_code == Exit.REGRESSION:
+        return f"failed, {counts[Verdict.REGRESSION]} of {_benchmarks(total)} regressed{rest}"
+    if report.exit_code == Exit.COULD_NOT_JUDGE:
+        return f"could not judge{f' {unjudged} of {_benchmarks(total)}' if unjudged else ''}"
+    improved = counts[Verdict.IMPROVEMENT]
+    return f"passed, {_benchmarks(total)}" + (f", {improved} improved" if improved else "")
+
+
+def _benchmarks(count: int) -> str:
+    return f"{count} benchmark{'' if count == 1 else 's'}"
+
+
+def _sides(report: GateReport, quote: str) -> str:
+    base, head = (
+        f"{quote}{side.commit}{quote} ({side.runs} run{'' if side.runs == 1 else 's'})"
+        for side in (report.base, report.head)
+    )
+    return f"base {base}, head {head}"
+
+
+def _cells(finding: Finding, name: str) -> list[str]:
+    scale = scale_of(finding.benchmark.unit)
+    values = [NOTHING if value is None else quantity(value, scale) for value in (finding.base, finding.head)]
+    comparison, p = finding.comparison, finding.corrected_p
+    change, chance = NOTHING, NOTHING
+    if comparison is not None and p is not None:
+        change, chance = percent(comparison.ratio), "< 0.0001" if p < 0.0001 else f"{p:.2g}"
+        if comparison.low is not None and comparison.high is not None:
+            change += f" ({percent(comparison.low)} to {percent(comparison.high)})"
+    return [name, *values, change, chance, str(finding.verdict)]
+
+
+def _reasons(report: GateReport) -> list[tuple[str, str]]:
+    return [(finding.benchmark.name, finding.reason) for finding in report.findings if finding.reason]
+
+
+def _causes_title(report: GateReport) -> str:
+    return "Why" if report.exit_code == Exit.REGRESSION else "What changed in the traces"
+
+
+def _cause_lines(causes: Causes) -> list[str]:
+    lines = [_cause_line(cause) for cause in (*causes.grew, *causes.shrank)]
+    if causes.other_ns:
+        lines.append(f"all other ops: {quantity(causes.other_ns, NANOSECONDS, signed=True)} a step")
+    return lines
+
+
+def _cause_line(cause: Cause) -> str:
+    return cause.text if cause.share is None else f"{cause.text}; {cause.share * 100:.0f} % of the difference"
+
+
+def _rule(report: GateReport) -> str:
+    options = report.options
+    return (
+        f"A verdict needs p <= {options.alpha:g} (rank test over runs, corrected for the number of benchmarks) "
+        f"and a change of at least {options.min_effect * 100:g} %; the interval is at {(1 - options.alpha) * 100:g} %."
+    )
+
+
+def _printable(name: str) -> str:
+    """Without control characters, which would move a terminal's cursor or break a table's row."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
+
+
+def _escape(line: str) -> str:
+    return "".join("\\" + char if char in "\\`*_[]|<>#" else char for char in _printable(line))
+
+
+def _code(name: str) -> str:
+    """Inside backticks, in a table's cell: a bar needs its backslash there too, and a backtick has none."""
+    return _printable(name).replace("|", "\\|").replace("`", "'")
