@@ -1,0 +1,125 @@
+"""The numbers and the sentence at the head of a page."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from perflab.profiler.analysis.averages import Averages
+from perflab.profiler.analysis.diff import TraceDiff
+from perflab.profiler.analysis.gil import GilWait
+from perflab.profiler.analysis.memory import MemoryCurve
+from perflab.profiler.analysis.steps import Step
+
+from . import units
+from .views import VerdictRow
+
+CULPRITS = 3
+
+
+@dataclass(frozen=True)
+class Stat:
+    """One headline number with a note under it; `tone` is `worse`, `better` or empty."""
+
+    label: str
+    value: str
+    note: str
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a sentence, set off where it has a `tone`."""
+
+    text: str
+    tone: str = ""
+
+
+def trace_stats(
+    span_ns: int, steps: Sequence[Step], averages: Averages, curve: MemoryCurve | None, waits: Sequence[GilWait]
+) -> list[Stat]:
+    """What a trace amounts to: step time, ops, time in kernels, peak memory, GIL waits."""
+    self_ns = sum(row.self_ns for row in averages.rows)
+    kernel_ns = sum(row.kernel_ns for row in averages.rows)
+    calls = sum(row.count for row in averages.rows)
+    waited = sum(wait.wait_ns for wait in waits)
+    stats = [_span_stat(span_ns, steps)]
+    per_step = f"{units.whole(calls / len(steps))} a step" if steps else f"{len(averages.rows)} kinds"
+    stats.append(Stat("ops", units.whole(calls), per_step))
+    stats.append(Stat("self time of ops", units.duration(self_ns), f"{units.share(self_ns / span_ns)} of the span"))
+    if kernel_ns:
+        stats.append(
+            Stat("in kernels", units.share(min(kernel_ns / self_ns, 1.0)), f"{units.duration(kernel_ns)} of it")
+        )
+    if curve is not None:
+        end = units.size(int(curve.allocated[-1]))
+        stats.append(Stat("peak memory", units.size(curve.peak_bytes), f"{end} at the end"))
+    count = len(waits)
+    note = f"{units.whole(count)} waits" if count != 1 else "1 wait"
+    stats.append(Stat("waiting for the GIL", units.duration(waited), note if count else "none recorded"))
+    return stats
+
+
+def _span_stat(span_ns: int, steps: Sequence[Step]) -> Stat:
+    if not steps:
+        return Stat("span", units.duration(span_ns), "no steps were marked")
+    durations = [step.duration for step in steps]
+    if len(steps) == 1:
+        return Stat("step", units.duration(durations[0]), "one step")
+    spread = f"{units.duration(min(durations))} to {units.duration(max(durations))}, {len(steps)} steps"
+    return Stat("step, median", units.duration(median(durations)), spread)
+
+
+def compare_stats(diff: TraceDiff) -> list[Stat]:
+    """Step time, op count, peak memory and GIL wait of both sides, head after base."""
+    base_ops, head_ops = sum(op.base_count for op in diff.ops), sum(op.head_count for op in diff.ops)
+    return [
+        _pair("step time", diff.base_step_ns, diff.head_step_ns, units.duration),
+        _pair("ops a step", base_ops, head_ops, units.whole),
+        _pair("peak memory", diff.peak_bytes_base, diff.peak_bytes_head, units.size),
+        _pair("waiting for the GIL", diff.gil_wait_ns_base, diff.gil_wait_ns_head, units.duration),
+    ]
+
+
+def _pair(label: str, base: float, head: float, words: units.Words) -> Stat:
+    value = f"{words(base)} → {words(head)}"
+    if words(base) == words(head):
+        return Stat(label, words(head), "no difference")
+    tone = "worse" if head > base else "better"
+    change = f"{units.signed(words(head - base))}, {units.change(base, head)}" if base else units.signed(words(head))
+    return Stat(label, value, change, tone)
+
+
+def compare_sentence(diff: TraceDiff | None, verdicts: Sequence[VerdictRow]) -> list[Part]:
+    """What a reader needs first: how the verdicts fell, how much a step changed, and which ops it came from."""
+    parts = _verdict_parts(verdicts)
+    if diff is None or not diff.base_step_ns:
+        return parts
+    change = diff.head_step_ns - diff.base_step_ns
+    words = f"{units.duration(diff.base_step_ns)} → {units.duration(diff.head_step_ns)}"
+    ratio = units.ratio(diff.head_step_ns / diff.base_step_ns)
+    parts += [
+        Part("A step of the trace takes "),
+        Part(f"{ratio} the time", "worse" if change > 0 else "better"),
+        Part(f" ({words})"),
+    ]
+    culprits = [op for op in diff.ops if op.self_ns * change > 0][:CULPRITS]
+    if culprits:
+        listed = ", ".join(f"{op.name} {units.signed(units.duration(op.self_ns))}" for op in culprits)
+        parts.append(Part(f", most of it in {listed}"))
+    parts.append(Part("."))
+    return parts
+
+
+def _verdict_parts(verdicts: Sequence[VerdictRow]) -> list[Part]:
+    if not verdicts:
+        return [Part("No benchmark was measured on both sides. ")]
+    parts: list[Part] = []
+    for word, plural, tone in (("regression", "regressions", "worse"), ("improvement", "improvements", "better")):
+        count = sum(row.verdict == word for row in verdicts)
+        if count:
+            parts += [Part(f"{count} {word if count == 1 else plural}", tone), Part(", ")]
+    judged = len(verdicts)
+    if not parts:
+        return [Part(f"No regression among {judged} {'benchmark' if judged == 1 else 'benchmarks'}. ")]
+    parts[-1] = Part(f" among {judged} {'benchmark' if judged == 1 else 'benchmarks'}. ")
+    return parts

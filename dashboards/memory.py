@@ -1,0 +1,106 @@
+"""The memory curve: bytes allocated and reserved over time, the peak marked."""
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import plotly.graph_objects as go
+
+from perflab.profiler.analysis.memory import MemoryCurve
+from perflab.profiler.analysis.steps import Step
+
+from . import theme, units
+
+POINT_LIMIT = 2000
+STEP_MARK_LIMIT = 40
+
+
+def figure(curve: MemoryCurve, steps: list[Step], origin_ns: int) -> go.Figure:
+    """Draw `curve` over the time since `origin_ns`, with a line at the start of each step where there are few enough.
+
+    Long curves are thinned to the lowest and highest point of each stretch; the peak is always kept.
+    """
+    kept = thinned(curve.allocated, curve.peak_index)
+    time_scale = units.duration_scale(int(curve.time[-1]) - origin_ns)
+    size_scale = units.size_scale(float(max(curve.peak_bytes, curve.reserved.max(initial=0))))
+    x = (curve.time[kept] - origin_ns) / time_scale.divisor
+    peak_x = float((curve.time[curve.peak_index] - origin_ns) / time_scale.divisor)
+    peak_y = curve.peak_bytes / size_scale.divisor
+    drawn = theme.figure(
+        height=280,
+        hovermode="x unified",
+        showlegend=True,
+        legend={"x": 1, "xanchor": "right"},
+        margin={"t": 30},
+        xaxis={"title": {"text": f"since the start of the trace, {time_scale.unit}"}, "hoverformat": ",.3f"},
+        yaxis={"title": {"text": size_scale.unit}, "rangemode": "tozero", "hoverformat": ",.2f"},
+        shapes=_step_marks(steps, origin_ns, time_scale),
+    )
+    hover = f"%{{y}} {size_scale.unit}"
+    if curve.reserved.any():
+        drawn.add_scatter(
+            name="reserved",
+            x=x,
+            y=curve.reserved[kept] / size_scale.divisor,
+            mode="lines",
+            line={"shape": "hv", "width": 1.25, "color": theme.RESERVED, "dash": "dot"},
+            hovertemplate=hover,
+        )
+    drawn.add_scatter(
+        name="allocated",
+        x=x,
+        y=curve.allocated[kept] / size_scale.divisor,
+        mode="lines",
+        line={"shape": "hv", "width": 1.5, "color": theme.ALLOCATED},
+        fill="tozeroy",
+        fillcolor="rgba(74,134,207,0.16)",
+        hovertemplate=hover,
+    )
+    drawn.add_scatter(
+        name="peak",
+        x=[peak_x],
+        y=[peak_y],
+        mode="markers",
+        marker={"color": theme.WORSE, "size": 8},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    drawn.add_annotation(
+        x=peak_x,
+        y=peak_y,
+        text=f"peak {units.size(curve.peak_bytes)}",
+        showarrow=True,
+        arrowhead=0,
+        ax=48 if peak_x < float(x[-1]) / 2 else -48,
+        ay=-14,
+    )
+    return drawn
+
+
+def note(curve: MemoryCurve | None, origin_ns: int) -> str:
+    """One sentence on the peak; empty where there is no curve."""
+    if curve is None:
+        return ""
+    at = units.duration(int(curve.time[curve.peak_index]) - origin_ns)
+    return f"peak {units.size(curve.peak_bytes)} at {at}"
+
+
+def thinned(values: npt.NDArray[np.int64], keep: int) -> npt.NDArray[np.intp]:
+    """Indices of at most about POINT_LIMIT of `values` that keep its outline; both ends and `keep` are among them."""
+    count = len(values)
+    if count <= POINT_LIMIT:
+        return np.arange(count)
+    edges = np.linspace(0, count, POINT_LIMIT // 2 + 1).astype(np.intp)
+    stretches = [(int(low), int(high)) for low, high in pairwise(edges)]
+    lowest = [low + int(values[low:high].argmin()) for low, high in stretches]
+    highest = [low + int(values[low:high].argmax()) for low, high in stretches]
+    return np.unique(np.array([0, keep, count - 1, *lowest, *highest], dtype=np.intp))
+
+
+def _step_marks(steps: list[Step], origin_ns: int, scale: units.Scale) -> list[dict[str, object]]:
+    if len(steps) > STEP_MARK_LIMIT:
+        return []
+    return [
+        {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "x0": at, "x1": at}
+        for at in ((step.start - origin_ns) / scale.divisor for step in steps)
+    ]

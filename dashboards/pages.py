@@ -1,0 +1,163 @@
+"""The pages of the dashboard: what a page is given in, its HTML out."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from statistics import median
+
+import plotly.graph_objects as go
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from perflab.profiler.analysis.averages import key_averages
+from perflab.profiler.analysis.gil import gil_waits
+from perflab.profiler.analysis.memory import memory_curve
+from perflab.profiler.analysis.steps import steps as steps_of
+
+from . import compare, gil, headline, intervals, memory, optable, series, stepchoice, theme, timeline, units
+from .errors import StepNotFound
+from .views import CompareView, RunsView, RunView, SeriesLink, SeriesView, TraceView
+
+HERE = Path(__file__).parent
+STATIC = HERE / "static"
+
+
+def runs_page(view: RunsView) -> str:
+    """The list of runs, newest first."""
+    # Newest is head; the one before it in the same project is what it is most often compared with.
+    same = [at for at, run in enumerate(view.runs) if at > 0 and run.project == view.runs[0].project]
+    return _render("runs.html", section="Runs", view=view, base_index=same[0] if same else 1)
+
+
+def run_page(view: RunView) -> str:
+    """One run: its traces and results."""
+    return _render("run.html", section="Runs", view=view)
+
+
+def trace_page(view: TraceView) -> str:
+    """One trace: headline numbers, the timeline of a step, ops, memory, GIL waits.
+
+    Raises StepNotFound where the step asked for is not in the trace.
+    """
+    trace = view.trace
+    steps = steps_of(trace)
+    step = stepchoice.chosen(steps, view.step)
+    if view.step is not None and step is None:
+        raise StepNotFound(view.step, [known.number for known in steps])
+    span = trace.span()
+    averages = key_averages(trace)
+    waits = gil_waits(trace)
+    curve = memory_curve(trace)
+    recorded = curve if len(curve.time) else None
+    drawn = timeline.select(trace, stepchoice.window(step, span))
+    figures: dict[str, go.Figure] = {}
+    if len(drawn.rows):
+        figures["timeline"] = timeline.figure(trace, drawn)
+    if recorded is not None:
+        figures["memory"] = memory.figure(recorded, steps, span[0])
+    if waits:
+        figures["gil"] = gil.figure(trace, waits, span[0])
+    return _render(
+        "trace.html",
+        figures,
+        section="Runs",
+        view=view,
+        stats=headline.trace_stats(max(span[1] - span[0], 1), steps, averages, recorded, waits),
+        timeline=drawn,
+        choices=stepchoice.choices(steps, step),
+        legend=timeline.legend(trace, drawn),
+        ops=optable.rows(averages),
+        extent=f"{len(steps)} steps" if len(steps) > 1 else "the trace",
+        memory_note=memory.note(recorded, span[0]),
+        gil_rows=gil.rows(trace, waits),
+        gil_note=gil.note(waits),
+    )
+
+
+def compare_page(view: CompareView | None) -> str:
+    """Two sides compared; None asks the reader to choose them."""
+    if view is None:
+        return _render("compare.html", section="Compare", view=None)
+    axis = intervals.axis(view.verdicts)
+    deltas = compare.rows(view.diff) if view.diff else []
+    changed = view.diff is not None and any(op.self_ns for op in view.diff.ops)
+    return _render(
+        "compare.html",
+        {"ops": compare.figure(view.diff)} if view.diff and changed else {},
+        section="Compare",
+        view=view,
+        headline=headline.compare_sentence(view.diff, view.verdicts),
+        stats=headline.compare_stats(view.diff) if view.diff else [],
+        axis=axis,
+        verdicts=[(row, intervals.mark(row, axis)) for row in view.verdicts],
+        deltas=deltas,
+    )
+
+
+def series_page(view: SeriesView) -> str:
+    """A benchmark over commits on one machine."""
+    baseline = series.baseline_point(view)
+    ratios = [point.median / baseline.median if baseline and baseline.median else None for point in view.points]
+    return _render(
+        "series.html",
+        {"series": series.figure(view)} if view.points else {},
+        section="Series",
+        view=view,
+        baseline=baseline,
+        ratios=ratios,
+        colours={"point": theme.ALLOCATED, "worse": theme.WORSE, "better": theme.BETTER},
+    )
+
+
+def series_list_page(links: Sequence[SeriesLink]) -> str:
+    """Every series of the lab, or of one project."""
+    return _render("series_list.html", section="Series", links=links)
+
+
+def error_page(status: int, title: str, sentence: str) -> str:
+    """An error as a page: HTTP status, a title of two or three words, and the sentence that says what to do."""
+    return _render("error.html", section="", status=status, title=title, sentence=sentence)
+
+
+def _render(template: str, figures: Mapping[str, go.Figure] | None = None, **data: object) -> str:
+    texts = {key: _in_script(figure.to_json(validate=False)) for key, figure in (figures or {}).items()}
+    return _environment().get_template(template).render(figures=texts, **data)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        duration=units.duration,
+        size=units.size,
+        whole=units.whole,
+        share=units.share,
+        ratio=units.ratio,
+        signed=units.signed,
+        count=_per_step,
+        median=median,
+        value=series.value,
+    )
+    templates = {name: theme.template(palette) for name, palette in (("light", theme.LIGHT), ("dark", theme.DARK))}
+    environment.globals.update(
+        css_variables=Markup(theme.css_variables()),
+        plot_templates=_in_script(json.dumps({name: made.to_plotly_json() for name, made in templates.items()})),
+        none_mark=units.NONE,
+    )
+    return environment
+
+
+def _per_step(count: float) -> str:
+    return units.whole(count) if float(count).is_integer() else f"{count:,.1f}"
+
+
+def _in_script(text: str) -> Markup:
+    # `</script>` and `<!--` end a script element wherever they stand, so no `<` may reach it.
+    return Markup(text.replace("<", "\\u003c"))
