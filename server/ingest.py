@@ -44,6 +44,13 @@ def ingest(store: Store, blobs: Blobs, stream: BinaryIO, label: Label) -> Upload
         return store.add(arrival, lambda: blobs.keep(staged))
 
 
+def machine_json(machine: Machine) -> str:
+    """The text that `parse_machine` reads."""
+    facts = dataclasses.asdict(machine)
+    del facts["fingerprint"]
+    return json.dumps(facts)
+
+
 def parse_machine(text: str) -> Machine:
     """The machine in a JSON object with the keys name, cpu, cores, os and python; raises Refused."""
     try:
@@ -125,15 +132,22 @@ def _arrival(staged: Staged, label: Label, told: Origin, **facts: Any) -> Arriva
     if commit is None:
         raise Refused(f"{label.name} does not say its commit; give the whole SHA with --commit")
     return Arrival(
-        project=project,
+        project=_short("project", project, 200),
         commit=whole_sha(commit),
-        branch=branch,
-        key=label.key or staged.sha256,
+        branch=branch and _short("branch", branch, 500),
+        key=_short("key", label.key or staged.sha256, 200),
         name=label.name,
         sha256=staged.sha256,
         bytes=staged.size,
         **facts,
     )
+
+
+def _short(what: str, text: str, limit: int) -> str:
+    text = text.strip()
+    if not text or len(text) > limit or not text.isprintable():
+        raise Refused(f"{what} {text[:60]!r} is no name; give up to {limit} printable characters")
+    return text
 
 
 def _machine(told: object) -> Machine:

@@ -1,5 +1,6 @@
 """A lab as its users see it, wherever it is: `LocalLab` over a store and blobs, `RemoteLab` (remote.py) over HTTP."""
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Protocol, Self
@@ -36,10 +37,24 @@ def silent(done: int, total: int) -> None:
     """Shows no progress."""
 
 
-def open_upload(path: Path) -> BinaryIO:
+class _Counted(io.FileIO):
+    """A file that tells how much of it was read."""
+
+    def __init__(self, path: Path, progress: Progress) -> None:
+        super().__init__(path)
+        self._progress = progress
+        self._size = path.stat().st_size
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(-1 if size is None else size)
+        self._progress(self.tell(), self._size)
+        return data
+
+
+def open_upload(path: Path, progress: Progress) -> BinaryIO:
     """A file that is to be uploaded; raises Refused where it cannot be read."""
     try:
-        return open(path, "rb")
+        return _Counted(path, progress)
     except OSError as error:
         raise Refused(f"{path} cannot be read ({error.strerror}); name a trace or a benchmark file") from error
 
@@ -56,10 +71,6 @@ class Lab(Protocol):
 
     def projects(self) -> list[Project]:
         """Every project, by name."""
-        ...
-
-    def commit(self, commit: str, project: str | None = None) -> Commit:
-        """The whole SHA and project of a commit."""
         ...
 
     def runs(
@@ -116,7 +127,7 @@ class LocalLab:
         return cls(Store.open(settings, create=create), FolderBlobs(settings.blobs))
 
     def upload(self, path: Path, label: Label, progress: Progress = silent) -> Upload:
-        with open_upload(path) as file:
+        with open_upload(path, progress) as file:
             return self.upload_stream(file, label)
 
     def upload_stream(self, stream: BinaryIO, label: Label) -> Upload:
@@ -126,13 +137,10 @@ class LocalLab:
     def projects(self) -> list[Project]:
         return self._store.projects()
 
-    def commit(self, commit: str, project: str | None = None) -> Commit:
-        return self._store.commit(sha_prefix(commit), project)
-
     def runs(
         self, project: str | None = None, commit: str | None = None, branch: str | None = None, limit: int = 100
     ) -> list[Run]:
-        sha = None if commit is None else self.commit(commit, project).sha
+        sha = None if commit is None else self._commit(commit, project).sha
         return self._store.runs(project=project, commit=sha, branch=branch, limit=limit)
 
     def run(self, id: int) -> RunDetail:
@@ -157,10 +165,13 @@ class LocalLab:
     def compare(
         self, base: str, head: str, project: str | None = None, options: GateOptions = DEFAULTS
     ) -> CommitComparison:
-        head_commit = self.commit(head, project)
-        base_commit = self.commit(base, head_commit.project)
+        head_commit = self._commit(head, project)
+        base_commit = self._commit(base, head_commit.project)
         first, second = ((side, self._store.details(side.project, side.sha)) for side in (base_commit, head_commit))
         return compare(first, second, options, self.read_trace)
 
     def close(self) -> None:
         self._store.close()
+
+    def _commit(self, commit: str, project: str | None) -> Commit:
+        return self._store.commit(sha_prefix(commit), project)

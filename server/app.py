@@ -1,0 +1,77 @@
+"""The web application over one lab."""
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+from perflab.benchmarks.errors import BenchmarkError
+
+from .blobs import Blobs
+from .errors import Ambiguous, LabError, NotFound, Refused
+from .lab import LocalLab
+from .routes import compare, results, runs, series, traces, uploads
+from .settings import Settings
+from .store import Store
+
+STATUS: dict[type[Exception], int] = {Refused: 422, NotFound: 404, Ambiguous: 409}
+
+
+def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
+    """The routes under /api, the pages, and the API's documentation under /docs.
+
+    Every refusal is a 4xx with a JSON body {"error": "one sentence"}. The caller closes the store.
+    """
+    app = FastAPI(
+        title="perflab",
+        description=f"Traces and benchmark results per commit: the lab in {settings.lab}.",
+        generate_unique_id_function=_operation,
+    )
+    app.state.lab = LocalLab(store, blobs)
+    api = APIRouter(prefix="/api")
+    for module in (uploads, runs, traces, results, compare, series):
+        api.include_router(module.router)
+    app.include_router(api)
+    app.add_exception_handler(LabError, _lab_error)
+    app.add_exception_handler(BenchmarkError, _bad_option)
+    app.add_exception_handler(RequestValidationError, _bad_request)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _failure)
+    return app
+
+
+def _operation(route: APIRoute) -> str:
+    return route.name
+
+
+def _answer(status: int, sentence: str) -> JSONResponse:
+    return JSONResponse({"error": sentence}, status)
+
+
+def _lab_error(request: Request, error: Exception) -> JSONResponse:
+    return _answer(STATUS.get(error.__class__, 500), str(error))
+
+
+def _bad_option(request: Request, error: Exception) -> JSONResponse:
+    return _answer(422, str(error))
+
+
+def _bad_request(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place, *name = (str(part) for part in first["loc"])
+    where = f"{place} {'.'.join(name)}".strip()
+    return _answer(422, f"{where}: {first['msg']}; /docs says what {request.method} {request.url.path} takes")
+
+
+def _http_error(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    sentence = f"{request.method} {request.url.path}: {error.detail}; /docs lists what can be asked"
+    return JSONResponse({"error": sentence}, error.status_code, headers=dict(error.headers or {}))
+
+
+def _failure(request: Request, error: Exception) -> JSONResponse:
+    return _answer(
+        500, f"{request.method} {request.url.path} failed ({type(error).__name__}); the server's log says why"
+    )

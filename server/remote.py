@@ -1,0 +1,157 @@
+"""A lab behind a running server."""
+
+import tempfile
+from datetime import UTC
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+import httpx
+from pydantic import TypeAdapter, ValidationError
+
+from perflab.benchmarks.gate import GateOptions
+from perflab.profiler import chrome
+from perflab.profiler.trace import Trace as FullTrace
+
+from .errors import Ambiguous, LabError, NotFound, Refused, Unreachable
+from .ingest import machine_json
+from .lab import DEFAULTS, Progress, open_upload, silent
+from .schema import (
+    CommitComparison,
+    Error,
+    Label,
+    Project,
+    ProjectBenchmark,
+    Run,
+    RunDetail,
+    Series,
+    Trace,
+    Upload,
+)
+
+T = TypeVar("T")
+ERRORS = {404: NotFound, 409: Ambiguous, 422: Refused}
+# A server reads a large trace before it answers.
+TIMEOUT = httpx.Timeout(10, read=600, write=600)
+
+
+class RemoteLab:
+    """The same lab as LocalLab, asked over HTTP; raises what LocalLab raises, and Unreachable."""
+
+    def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
+        """`transport` replaces the network, for tests."""
+        self._url = url.rstrip("/")
+        self._client = httpx.Client(timeout=TIMEOUT, transport=transport)
+
+    def upload(self, path: Path, label: Label, progress: Progress = silent) -> Upload:
+        fields = {
+            "project": label.said.project,
+            "commit": label.said.commit,
+            "branch": label.said.branch,
+            "fallback_project": label.fallback.project,
+            "fallback_commit": label.fallback.commit,
+            "fallback_branch": label.fallback.branch,
+            "machine": None if label.machine is None else machine_json(label.machine),
+            "created": None if label.created is None else label.created.astimezone(UTC).isoformat(),
+            "key": label.key,
+        }
+        with open_upload(path, progress) as file:
+            response = self._send(
+                "POST",
+                "uploads",
+                data={name: value for name, value in fields.items() if value is not None},
+                files={"file": (label.name, file, "application/octet-stream")},
+            )
+        return self._decode(Upload, response)
+
+    def projects(self) -> list[Project]:
+        return self._get(list[Project], "projects")
+
+    def runs(
+        self, project: str | None = None, commit: str | None = None, branch: str | None = None, limit: int = 100
+    ) -> list[Run]:
+        return self._get(list[Run], "runs", project=project, commit=commit, branch=branch, limit=limit)
+
+    def run(self, id: int) -> RunDetail:
+        return self._get(RunDetail, f"runs/{id}")
+
+    def trace(self, id: int) -> Trace:
+        return self._get(Trace, f"traces/{id}")
+
+    def trace_file(self, id: int) -> BinaryIO:
+        file = tempfile.TemporaryFile()
+        try:
+            with self._client.stream("GET", f"{self._url}/api/traces/{id}/file") as response:
+                if response.is_error:
+                    response.read()
+                    raise self._error(response)
+                for chunk in response.iter_bytes():
+                    file.write(chunk)
+        except httpx.HTTPError as error:
+            file.close()
+            raise self._unreachable(error) from error
+        except LabError:
+            file.close()
+            raise
+        file.seek(0)
+        return file
+
+    def read_trace(self, id: int) -> FullTrace:
+        with self.trace_file(id) as file:
+            return chrome.read(file)
+
+    def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:
+        return self._get(list[ProjectBenchmark], "benchmarks", project=project)
+
+    def series(self, project: str, benchmark: str, machine: str | None = None) -> list[Series]:
+        return self._get(list[Series], "series", project=project, benchmark=benchmark, machine=machine)
+
+    def compare(
+        self, base: str, head: str, project: str | None = None, options: GateOptions = DEFAULTS
+    ) -> CommitComparison:
+        return self._get(
+            CommitComparison,
+            "compare",
+            base=base,
+            head=head,
+            project=project,
+            alpha=options.alpha,
+            min_effect=options.min_effect,
+        )
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _get(self, kind: type[T], route: str, **query: str | float | None) -> T:
+        asked = {name: value for name, value in query.items() if value is not None}
+        return self._decode(kind, self._send("GET", route, params=asked))
+
+    def _send(self, method: str, route: str, **content: Any) -> httpx.Response:
+        try:
+            response = self._client.request(method, f"{self._url}/api/{route}", **content)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._unreachable(error) from error
+        if response.is_error:
+            raise self._error(response)
+        return response
+
+    def _decode(self, kind: type[T], response: httpx.Response) -> T:
+        try:
+            return TypeAdapter(kind).validate_json(response.content)
+        except ValidationError as error:
+            raise self._stranger(response) from error
+
+    def _error(self, response: httpx.Response) -> LabError:
+        try:
+            sentence = TypeAdapter(Error).validate_json(response.content).error
+        except ValidationError:
+            return self._stranger(response)
+        return ERRORS.get(response.status_code, LabError)(sentence)
+
+    def _stranger(self, response: httpx.Response) -> Unreachable:
+        return Unreachable(
+            f"what answers at {self._url} is no perflab server of this version (HTTP {response.status_code}); "
+            "look at the address given with --server"
+        )
+
+    def _unreachable(self, error: Exception) -> Unreachable:
+        return Unreachable(f"no server answers at {self._url} ({error}); start one with `perflab serve`, or use --lab")

@@ -1,0 +1,1 @@
+"""The routes, one file a word: each parses, calls the lab, returns."""

@@ -1,0 +1,28 @@
+"""Two commits side by side."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from perflab.benchmarks.gate import GateOptions
+
+from ..lab import DEFAULTS
+from ..schema import CommitComparison
+from .deps import AMBIGUOUS, NOT_FOUND, REFUSED, LabOf
+
+router = APIRouter(tags=["compare"])
+
+Sha = Annotated[str, Query(description="At least the first 7 digits of a SHA")]
+
+
+@router.get("/compare", responses=NOT_FOUND | AMBIGUOUS | REFUSED)
+def compare(
+    lab: LabOf,
+    base: Sha,
+    head: Sha,
+    project: str | None = None,
+    alpha: Annotated[float, Query(description="Chance that identical code fails")] = DEFAULTS.alpha,
+    min_effect: Annotated[float, Query(description="Smallest share that matters: 0.05 is 5 %")] = DEFAULTS.min_effect,
+) -> CommitComparison:
+    """Judge the results of commit `head` against those of `base`, and compare one trace of each."""
+    return lab.compare(base, head, project, GateOptions(alpha=alpha, min_effect=min_effect))
