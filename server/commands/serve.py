@@ -1,0 +1,35 @@
+"""`perflab serve`: the dashboard and the API of a lab."""
+
+import argparse
+
+from ..settings import DEFAULT_PORT, Settings
+from .arguments import ERRORS, add_folder
+
+
+class Serve:
+    help = "serve a lab's dashboard and API on this machine"
+    errors = ERRORS
+
+    def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--port", type=port, default=DEFAULT_PORT, help="0 takes a free one (default: %(default)s)")
+        add_folder(parser)
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        from ..serving import address, listen, serve
+
+        settings = Settings.from_environment(arguments.lab, port=arguments.port)
+        listener = listen(settings.host, settings.port)
+        print(f"perflab serves {settings.lab} at {address(listener)} (Ctrl-C ends it)", flush=True)
+        serve(settings, listener)
+        return 0
+
+
+def port(text: str) -> int:
+    """The port number that an argument gives."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number < 1 << 16:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
+    return number
