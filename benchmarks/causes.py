@@ -78,8 +78,8 @@ def explain(diff: "TraceDiff") -> Causes:
         key=lambda delta: (delta.self_ns, delta.bytes, delta.name),
     )
     listed = grown[:GREW_LISTED] + shrunk[:SHRANK_LISTED]
-    grew = [_op(delta, step_change) for delta in grown[:GREW_LISTED]]
-    shrank = [_op(delta, step_change) for delta in shrunk[:SHRANK_LISTED]]
+    grew = [_op(delta, step_change, bar) for delta in grown[:GREW_LISTED]]
+    shrank = [_op(delta, step_change, bar) for delta in shrunk[:SHRANK_LISTED]]
     gil = diff.gil_wait_ns_head - diff.gil_wait_ns_base
     if abs(gil) >= bar and gil:
         text = f"waiting for the GIL: {_time(diff.gil_wait_ns_base, diff.gil_wait_ns_head)}"
@@ -94,15 +94,18 @@ def explain(diff: "TraceDiff") -> Causes:
 
 
 def _is_relevant(delta: "OpDelta", bar: float) -> bool:
-    slower = abs(delta.self_ns) >= bar and delta.self_ns != 0
-    return slower or _count_matters(delta) or _bytes_matter(delta.base_bytes, delta.head_bytes)
+    return _time_matters(delta, bar) or _count_matters(delta) or _bytes_matter(delta.base_bytes, delta.head_bytes)
 
 
 def _grew(delta: "OpDelta", bar: float) -> bool:
     """By time where that is clear, else by what is exact."""
-    if abs(delta.self_ns) >= bar and delta.self_ns != 0:
+    if _time_matters(delta, bar):
         return delta.self_ns > 0
     return delta.count > 0 if _count_matters(delta) else delta.bytes > 0
+
+
+def _time_matters(delta: "OpDelta", bar: float) -> bool:
+    return abs(delta.self_ns) >= bar and delta.self_ns != 0
 
 
 def _count_matters(delta: "OpDelta") -> bool:
@@ -114,14 +117,20 @@ def _bytes_matter(base: float, head: float) -> bool:
     return abs(head - base) >= max(LEAST_BYTES, SHARE_OF_BYTES * base)
 
 
-def _op(delta: "OpDelta", step_change: float) -> Cause:
-    parts = [_time(delta.base_self_ns, delta.head_self_ns, new=delta.base_count == 0, gone=delta.head_count == 0)]
+def _op(delta: "OpDelta", step_change: float, bar: float) -> Cause:
+    """The op's line: only what changed."""
+    parts, share = [], None
+    if _time_matters(delta, bar):
+        parts.append(
+            _time(delta.base_self_ns, delta.head_self_ns, new=delta.base_count == 0, gone=delta.head_count == 0)
+        )
+        share = _share(delta.self_ns, step_change)
     if _count_matters(delta):
         parts.append(f"{plain(delta.base_count)} -> {plain(delta.head_count)} calls a step")
     if _bytes_matter(delta.base_bytes, delta.head_bytes):
         parts.append(f"{quantity(delta.bytes, BYTES, signed=True)} allocated a step")
     text = f"{delta.name}: {', '.join(parts)}"
-    return Cause("op", delta.name, delta.self_ns, delta.count, delta.bytes, _share(delta.self_ns, step_change), text)
+    return Cause("op", delta.name, delta.self_ns, delta.count, delta.bytes, share, text)
 
 
 def _time(base: float, head: float, new: bool = False, gone: bool = False) -> str:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from .causes import Cause, Causes
-from .gate import Exit, Finding, GateReport
+from .gate import Exit, Finding, GateReport, Side
 from .quantity import NANOSECONDS, percent, quantity, scale_of
 from .stats import Verdict
 
@@ -29,7 +29,7 @@ def markdown(report: GateReport) -> str:
         ]
     reasons = _reasons(report)
     if reasons:
-        lines += ["", *(f"- {_escape(name)}: {_escape(reason)}" for name, reason in reasons)]
+        lines += ["", *(f"- `{_code(name)}`: {_escape(reason)}" for name, reason in reasons)]
     if report.causes:
         lines += ["", f"### {_causes_title(report)}", "", _escape(report.causes.headline), ""]
         lines += [f"{index}. {_escape(line)}" for index, line in enumerate(_cause_lines(report.causes), 1)]
@@ -68,18 +68,21 @@ def text(report: GateReport) -> str:
 
 def as_json(report: GateReport) -> dict[str, Any]:
     """The whole report as what JSON can hold, with "format" and "version"."""
-    data = asdict(report)
-    causes = report.causes
     return {
         "format": FORMAT,
         "version": VERSION,
         "exit_code": int(report.exit_code),
         "headline": _headline(report),
-        **data,
+        **asdict(report),
         "findings": [_finding(finding) for finding in report.findings],
         "notes": list(report.notes),
-        "causes": {**asdict(causes), "headline": causes.headline} if causes else None,
+        "causes": _causes(report.causes) if report.causes else None,
     }
+
+
+def _causes(causes: Causes) -> dict[str, Any]:
+    listed = {side: [asdict(cause) for cause in getattr(causes, side)] for side in ("grew", "shrank")}
+    return {"headline": causes.headline, **asdict(causes), **listed}
 
 
 def _finding(finding: Finding) -> dict[str, Any]:
@@ -108,11 +111,13 @@ def _benchmarks(count: int) -> str:
 
 
 def _sides(report: GateReport, quote: str) -> str:
-    base, head = (
-        f"{quote}{side.commit}{quote} ({side.runs} run{'' if side.runs == 1 else 's'})"
-        for side in (report.base, report.head)
-    )
-    return f"base {base}, head {head}"
+    return f"base {_side(report.base, quote)}, head {_side(report.head, quote)}"
+
+
+def _side(side: Side, quote: str) -> str:
+    if not side.runs:
+        return "without runs"
+    return f"{quote}{side.commit}{quote} ({side.runs} run{'' if side.runs == 1 else 's'})"
 
 
 def _cells(finding: Finding, name: str) -> list[str]:
@@ -160,7 +165,7 @@ def _printable(name: str) -> str:
 
 
 def _escape(line: str) -> str:
-    return "".join("\\" + char if char in "\\`*_[]|<>#" else char for char in _printable(line))
+    return "".join("\\" + char if char in "\\`*_[]|<" else char for char in _printable(line))
 
 
 def _code(name: str) -> str:
