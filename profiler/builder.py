@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import orjson
 from numpy.typing import ArrayLike, NDArray
 
 from .nesting import crossing, lanes, nest
@@ -30,6 +31,7 @@ class TraceBuilder:
 
     def __init__(self, metadata: dict[str, Json] | None = None) -> None:
         self.metadata: dict[str, Json] = dict(metadata or {})
+        self.row_of_slice = np.empty(0, dtype=np.int64)  # by handle, once built
         self._strings: dict[str, int] = {}
         self._tracks: dict[Track, int] = {}
         self._slices = _Columns(np.int64, np.int64, np.int32, np.int32, np.int32)
@@ -40,7 +42,9 @@ class TraceBuilder:
         self._instant_args: dict[str, list[_ArgChunk]] = defaultdict(list)
 
     def string(self, text: str) -> int:
-        """Id of a name or category."""
+        """Id of a name or category; lone surrogates in it become backslash escapes."""
+        if not text.isascii():
+            text = text.encode("utf-8", "backslashreplace").decode()
         return self._strings.setdefault(text, len(self._strings))
 
     def track(self, track: Track) -> int:
@@ -122,7 +126,7 @@ class TraceBuilder:
         if len(crossed):
             track = self._spread(start, duration, track, np.unique(track[crossed]))
             depth, parent = nest(start, duration, track)
-        row_of_slice = _inverse(order)
+        self.row_of_slice = row_of_slice = _inverse(order)
 
         time, *counter_columns = self._counters.take()
         by_time = np.argsort(time, kind="stable")
@@ -211,12 +215,19 @@ def _unique(values: NDArray[Any] | Sequence[Json]) -> tuple[Int32s, list[Json]]:
     table: list[Json] = []
     codes = np.empty(len(values), dtype=np.int32)
     for place, value in enumerate(values):
-        key = (type(value), json.dumps(value) if isinstance(value, list | dict | float) else value)
+        key = (type(value), _spelling(value) if isinstance(value, list | dict | float) else value)
         code = seen.setdefault(key, len(table))
         if code == len(table):
             table.append(value)
         codes[place] = code
     return codes, table
+
+
+def _spelling(value: Json) -> bytes | str:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # an integer of more than 64 bits or a lone surrogate
+        return json.dumps(value)
 
 
 def _columns_of(chunks: dict[str, list[_ArgChunk]], row_of: Int64s) -> Args:

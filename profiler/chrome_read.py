@@ -1,0 +1,179 @@
+"""Reads Chrome JSON: finds out what a file is, refuses in one sentence what is no trace, and hands its events on."""
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import orjson
+
+from .chrome_events import EventReader
+from .chrome_write import FIRST_LINE, LAST_LINES, OPENING
+from .errors import TraceFormatError
+from .trace import Json, Trace
+
+_BLOCK = 1 << 20  # bytes of a file of ours that are parsed at once
+_ARCHIVES = {
+    b"PK\x03\x04": "a zip archive; unpack it first",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it first",
+    b"PAR1": "a Parquet file; it was not written by a tracer",
+    b"SQLite format 3\x00": "an SQLite database; export it as Chrome JSON first",
+}
+
+
+def read(source: str | os.PathLike[str] | BinaryIO) -> Trace:
+    """Read a `.json` or `.json.gz` trace from a path or a seekable binary file.
+
+    What the file is decides, not its name. Events need not be sorted. Slices that cross others of their thread get a
+    lane of their own; slices without an end reach to the last event and have the argument `unfinished`.
+    Raises TraceFormatError where the file is no trace or is cut short, OSError where it cannot be opened.
+    """
+    if isinstance(source, str | os.PathLike):
+        with open(source, "rb") as file:
+            return _read(file, Path(source).name)
+    return _read(source, Path(str(getattr(source, "name", "") or "the trace")).name)
+
+
+def _read(file: BinaryIO, name: str) -> Trace:
+    compressed = file.read(2) == b"\x1f\x8b"
+    file.seek(0)
+    if not compressed:
+        return _read_plain(file, name)
+    with gzip.GzipFile(fileobj=file) as unpacked:
+        try:
+            return _read_plain(unpacked, name)
+        except EOFError:
+            raise TraceFormatError(f"{name}: the gzip data is cut short; copy or record the trace again") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise TraceFormatError(f"{name}: the gzip data is damaged ({error}); copy the trace again") from None
+
+
+def _read_plain(file: BinaryIO | gzip.GzipFile, name: str) -> Trace:
+    if file.read(len(FIRST_LINE)) == FIRST_LINE.encode():
+        file.seek(0)
+        trace = _read_lines(file)
+        if trace is not None:
+            return trace
+    file.seek(0)
+    return _read_whole(file.read(), name)
+
+
+def _read_lines(file: BinaryIO | gzip.GzipFile) -> Trace | None:
+    """A file with one event a line, as `write` lays it out, in blocks; None where it is not quite that."""
+    head, opening, rest = _until_opening(file)
+    if not opening:
+        return None
+    try:
+        metadata = orjson.loads(head + b'"traceEvents":[]}')
+        reader = EventReader()
+        for block in _line_blocks(file, rest):
+            reader.add(orjson.loads(b"[" + block + b"]"))
+    except (orjson.JSONDecodeError, _UnexpectedEnd):
+        return None
+    return reader.build(_metadata(metadata))
+
+
+class _UnexpectedEnd(Exception):
+    """The file does not end as `write` ends it."""
+
+
+def _until_opening(file: BinaryIO | gzip.GzipFile) -> tuple[bytes, bytes, bytes]:
+    head = b""
+    opening = OPENING.encode()
+    while opening not in head:
+        more = file.read(_BLOCK)
+        if not more:
+            break
+        head += more
+    return head.partition(opening)
+
+
+def _line_blocks(file: BinaryIO | gzip.GzipFile, rest: bytes) -> Iterator[bytes]:
+    """Whole lines of events without the commas that part the blocks."""
+    while more := file.read(_BLOCK):
+        lines, line_end, tail = (rest + more).rpartition(b",\n")
+        if line_end:
+            yield lines
+        rest = tail
+    if not rest.endswith(LAST_LINES.encode()):
+        raise _UnexpectedEnd
+    yield rest.removesuffix(LAST_LINES.encode())
+
+
+def _read_whole(data: bytes, name: str) -> Trace:
+    _refuse_others(data, name)
+    document = _parse(data, name)
+    events = document.get("traceEvents") if isinstance(document, dict) else document
+    if not isinstance(events, list):
+        keys = ", ".join(map(repr, list(document)[:4])) if isinstance(document, dict) else ""
+        raise TraceFormatError(
+            f"{name}: JSON, but not a Chrome trace: it has no list 'traceEvents' (its keys: {keys or 'none'});"
+            " export it as Chrome JSON from the tool that wrote it"
+        )
+    reader = EventReader()
+    known = reader.add(events)
+    if not known and (events or isinstance(document, list)):
+        raise TraceFormatError(
+            f"{name}: JSON, but not a Chrome trace: none of its {len(events)} items is an event with a known 'ph';"
+            " export it as Chrome JSON from the tool that wrote it"
+        )
+    return reader.build(_metadata(document) if isinstance(document, dict) else {})
+
+
+def _metadata(document: dict[str, Json]) -> dict[str, Json]:
+    layout = ("traceEvents", "schemaVersion", "displayTimeUnit")
+    return {key: value for key, value in document.items() if key not in layout}
+
+
+def _refuse_others(data: bytes, name: str) -> None:
+    start = data[:512].removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start:
+        raise TraceFormatError(f"{name}: the file is empty; record or export the trace again")
+    if start.startswith(b"<"):
+        what = "HTML" if b"<!doctype html" in start.lower() or b"<html" in start.lower() else "XML or HTML"
+        raise TraceFormatError(f"{name}: this is {what}, not a trace; download the trace itself, not a page about it")
+    for magic, what in _ARCHIVES.items():
+        if data.startswith(magic):
+            raise TraceFormatError(f"{name}: this is {what}")
+    if data[257:262] == b"ustar":
+        raise TraceFormatError(f"{name}: this is a tar archive; unpack it and give its traces one by one")
+    if start[:1] not in (b"{", b"["):
+        raise TraceFormatError(f"{name}: this is not JSON (it begins with {_excerpt(start)}); give a Chrome JSON trace")
+
+
+def _excerpt(start: bytes) -> str:
+    return ascii(start[:20].decode("utf-8", "replace"))
+
+
+def _parse(data: bytes, name: str) -> Json:
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        strict_error = error
+    text = data.decode("utf-8", "replace").removeprefix("\ufeff").strip()
+    if text.startswith("[") and not text.endswith("]"):
+        # The format allows an array to end without its bracket: a program that is killed leaves such a file.
+        text = text.removesuffix(",") + "]"
+    try:
+        return json.loads(text, strict=False)  # takes NaN, Infinity and raw control bytes, which some tracers write
+    except (json.JSONDecodeError, RecursionError) as error:
+        if isinstance(error, RecursionError):
+            raise TraceFormatError(f"{name}: the JSON is nested too deeply to be a trace") from None
+        if _is_cut(error):
+            raise TraceFormatError(
+                f"{name}: the JSON is cut short at byte {len(data)}; copy or record the trace again"
+            ) from None
+    raise TraceFormatError(f"{name}: this is not valid JSON: {strict_error}; export the trace again") from None
+
+
+def _is_cut(error: json.JSONDecodeError) -> bool:
+    """Whether the text ended where more had to come, rather than held something wrong."""
+    rest = error.doc[error.pos :].removesuffix("]").strip()
+    return error.msg.startswith("Unterminated string") or not rest or "false".startswith(rest) or _is_start(rest)
+
+
+def _is_start(rest: str) -> bool:
+    return any(word.startswith(rest) for word in ("true", "null", "NaN", "-Infinity", "Infinity", "\\u0000"))
