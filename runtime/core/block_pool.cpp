@@ -8,8 +8,8 @@ namespace {
 
 constexpr size_t kSlab = size_t{4} << 20, kHugePage = size_t{2} << 20, kPage = size_t{64} << 10;
 
-// Whole huge pages where they waste at most an eighth, else a tail in small ones: storages begin with a header, so
-// powers of two come just above themselves.
+// Whole huge pages where that wastes at most an eighth, else a tail in small ones: storages begin with a header, so
+// powers of two become a little more.
 size_t large_bytes(size_t bytes) {
   size_t huge = (bytes + kHugePage - 1) / kHugePage * kHugePage;
   return huge - bytes <= bytes / 8 ? huge : (bytes + kPage - 1) / kPage * kPage;

@@ -1,5 +1,6 @@
 #include "shapes.h"
 
+#include <bit>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -18,18 +19,18 @@ struct Entry {
 };
 
 int64_t head(const Array& a) { return a.ndim | static_cast<int64_t>(a.dtype) << 8; }
-uint64_t mix(uint64_t h, int64_t word) {
-  h = (h ^ static_cast<uint64_t>(word)) * 0x9e3779b97f4a7c15;
-  return h ^ h >> 32;
-}
 
+// Sums of products do not wait for each other; `same` decides, so the hash need not be strong. Its high bits are the best.
 uint64_t hash_of(const Array* const* in, int n) {
-  uint64_t h = static_cast<uint64_t>(n);
+  constexpr uint64_t odd[kMaxDim] = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93,
+                                     0xc2b2ae3d27d4eb4f, 0x165667b19e3779f9, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53};
+  uint64_t hash = static_cast<uint64_t>(n);
   for (int i = 0; i < n; ++i) {
-    h = mix(h, head(*in[i]));
-    for (int k = 0; k < in[i]->ndim; ++k) h = mix(h, in[i]->shape[k]);
+    uint64_t sum = static_cast<uint64_t>(head(*in[i]));
+    for (int k = 0; k < in[i]->ndim; ++k) sum += static_cast<uint64_t>(in[i]->shape[k]) * odd[k];
+    hash = (std::rotl(hash, 29) ^ sum) * odd[0];
   }
-  return h;
+  return hash;
 }
 
 bool same(const Entry& e, const Array* const* in, int n) {
@@ -91,7 +92,7 @@ uint32_t intern_shapes(const Array* const* in, int n) {
     ending.recent = std::make_unique<Recent>();
     recent = ending.recent.get();
   }
-  const Entry*& entry = recent->entries[hash % 256];
+  const Entry*& entry = recent->entries[hash >> 56];
   if (!entry || entry->hash != hash || !same(*entry, in, n)) [[unlikely]] entry = &find(hash, in, n);
   return entry->id;
 }
