@@ -11,9 +11,10 @@ from perflab.profiler.analysis.memory import MemoryCurve
 from perflab.profiler.analysis.steps import Step
 
 from . import units
-from .views import VerdictRow
+from .views import CompareView, VerdictRow
 
 CULPRITS = 3
+WORTH_NAMING = 0.02
 
 
 @dataclass(frozen=True)
@@ -89,20 +90,18 @@ def _pair(label: str, base: float, head: float, words: units.Words) -> Stat:
     return Stat(label, value, change, tone)
 
 
-def compare_sentence(diff: TraceDiff | None, verdicts: Sequence[VerdictRow]) -> list[Part]:
+def compare_sentence(view: CompareView) -> list[Part]:
     """What a reader needs first: how the verdicts fell, how much a step changed, and which ops it came from."""
-    parts = _verdict_parts(verdicts)
-    if diff is None or not diff.base_step_ns:
+    diff = view.diff
+    parts = _verdict_parts(view.verdicts) if view.judged else []
+    if diff is None or not (diff.base_step_ns and diff.head_step_ns):
         return parts
     change = diff.head_step_ns - diff.base_step_ns
     words = f"{units.duration(diff.base_step_ns)} → {units.duration(diff.head_step_ns)}"
     ratio = units.ratio(diff.head_step_ns / diff.base_step_ns)
-    parts += [
-        Part("A step of the trace takes "),
-        Part(f"{ratio} the time", "worse" if change > 0 else "better"),
-        Part(f" ({words})"),
-    ]
-    culprits = [op for op in diff.ops if op.self_ns * change > 0][:CULPRITS]
+    tone = "worse" if change > 0 else "better" if change < 0 else ""
+    parts += [Part("A step of the trace takes "), Part(f"{ratio} the time", tone), Part(f" ({words})")]
+    culprits = [op for op in diff.ops if op.self_ns * change >= WORTH_NAMING * change * change][:CULPRITS]
     if culprits:
         listed = ", ".join(f"{op.name} {units.signed(units.duration(op.self_ns))}" for op in culprits)
         parts.append(Part(f", most of it in {listed}"))

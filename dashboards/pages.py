@@ -15,19 +15,23 @@ from perflab.profiler.analysis.gil import gil_waits
 from perflab.profiler.analysis.memory import memory_curve
 from perflab.profiler.analysis.steps import steps as steps_of
 
-from . import compare, gil, headline, intervals, memory, optable, series, stepchoice, theme, timeline, units
+from . import assets, compare, gil, headline, intervals, memory, optable, series, stepchoice, theme, timeline, units
 from .errors import StepNotFound
-from .views import CompareView, RunsView, RunView, SeriesLink, SeriesView, TraceView
+from .views import CompareView, RunRow, RunsView, RunView, SeriesLink, SeriesView, TraceView
 
-HERE = Path(__file__).parent
-STATIC = HERE / "static"
+TEMPLATES = Path(__file__).parent / "templates"
+SERIES_LIMIT = 12
 
 
 def runs_page(view: RunsView) -> str:
     """The list of runs, newest first."""
-    # Newest is head; the one before it in the same project is what it is most often compared with.
-    same = [at for at, run in enumerate(view.runs) if at > 0 and run.project == view.runs[0].project]
-    return _render("runs.html", section="Runs", view=view, base_index=same[0] if same else 1)
+    # The newest commit is head; the one before it in its project is what it is most often compared with.
+    before = (at for at, run in enumerate(view.runs) if _is_other_commit(run, view.runs[0]))
+    return _render("runs.html", section="Runs", view=view, base_index=next(before, 1))
+
+
+def _is_other_commit(run: RunRow, newest: RunRow) -> bool:
+    return run.project == newest.project and run.commit != newest.commit
 
 
 def run_page(view: RunView) -> str:
@@ -80,32 +84,30 @@ def compare_page(view: CompareView | None) -> str:
     if view is None:
         return _render("compare.html", section="Compare", view=None)
     axis = intervals.axis(view.verdicts)
-    deltas = compare.rows(view.diff) if view.diff else []
     changed = view.diff is not None and any(op.self_ns for op in view.diff.ops)
     return _render(
         "compare.html",
         {"ops": compare.figure(view.diff)} if view.diff and changed else {},
         section="Compare",
         view=view,
-        headline=headline.compare_sentence(view.diff, view.verdicts),
+        headline=headline.compare_sentence(view),
         stats=headline.compare_stats(view.diff) if view.diff else [],
         axis=axis,
         verdicts=[(row, intervals.mark(row, axis)) for row in view.verdicts],
-        deltas=deltas,
+        reasons=[(row.benchmark, row.reason) for row in view.verdicts if row.reason],
+        deltas=compare.rows(view.diff) if view.diff else [],
     )
 
 
-def series_page(view: SeriesView) -> str:
-    """A benchmark over commits on one machine."""
-    baseline = series.baseline_point(view)
-    ratios = [point.median / baseline.median if baseline and baseline.median else None for point in view.points]
+def series_page(views: Sequence[SeriesView]) -> str:
+    """A benchmark over commits, one figure for each machine and set of parameters; at least one."""
+    shown = views[:SERIES_LIMIT]
     return _render(
         "series.html",
-        {"series": series.figure(view)} if view.points else {},
+        {f"series-{number}": series.figure(view) for number, view in enumerate(shown)},
         section="Series",
-        view=view,
-        baseline=baseline,
-        ratios=ratios,
+        views=shown,
+        left_out=len(views) - len(shown),
         colours={"point": theme.ALLOCATED, "worse": theme.WORSE, "better": theme.BETTER},
     )
 
@@ -128,7 +130,7 @@ def _render(template: str, figures: Mapping[str, go.Figure] | None = None, **dat
 @cache
 def _environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -150,6 +152,7 @@ def _environment() -> Environment:
         css_variables=Markup(theme.css_variables()),
         plot_templates=_in_script(json.dumps({name: made.to_plotly_json() for name, made in templates.items()})),
         none_mark=units.NONE,
+        asset=assets.address,
     )
     return environment
 

@@ -7,7 +7,7 @@ from functools import cache
 
 import plotly.graph_objects as go
 
-SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, Helvetica, Arial, "Liberation Sans", "DejaVu Sans", sans-serif'
+SANS = '-apple-system, "Segoe UI", Roboto, Ubuntu, Cantarell, "Helvetica Neue", Arial, "Liberation Sans", sans-serif'
 MONO = 'ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", "DejaVu Sans Mono", monospace'
 
 

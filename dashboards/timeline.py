@@ -160,7 +160,8 @@ def _layout(bands: tuple[Band, ...], row_count: int, window: Window, scale: unit
         "showlegend": False,
         "hovermode": "closest",
         "dragmode": "pan",
-        "height": row_count * row_height + 64,
+        "height": row_count * row_height + 56,
+        "margin": {"t": 2},
         "uniformtext": {"mode": "hide", "minsize": 9},
         "shapes": separators,
         "xaxis": {
@@ -173,6 +174,7 @@ def _layout(bands: tuple[Band, ...], row_count: int, window: Window, scale: unit
             "fixedrange": True,
             "showgrid": False,
             "zeroline": False,
+            "ticklabelstandoff": 8,
             "tickvals": [band.first_row + (band.depths - 1) / 2 for band in bands],
             "ticktext": [_shortened(band.label) for band in bands],
         },

@@ -1,5 +1,6 @@
-"""What each page is given. Times of day are aware datetimes, durations ns, results seconds or the benchmark's unit."""
+"""What each page is given. Moments are in UTC, durations ns, sizes bytes, results in their unit."""
 
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,7 @@ from perflab.profiler.trace import Trace
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:
-    """A run as lists show it; `compare` is what the compare page's address calls it."""
+    """A run as lists show it; `step_ns` is the median step of its first trace."""
 
     id: int
     project: str
@@ -24,16 +25,17 @@ class RunRow:
     traces: int
     results: int
     step_ns: float | None
-    compare: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunsView:
-    """The runs list; `project` is the one filtered by, None for all."""
+    """The newest runs; at most `limit`. `project` and `commit` are what they are filtered by, None for all."""
 
     projects: Sequence[str]
     project: str | None
+    commit: str | None
     runs: Sequence[RunRow]
+    limit: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +71,14 @@ class RunView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TraceLink:
+    """Another trace that one can be compared with."""
+
+    id: int
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class TraceView:
     """One trace; `step` is the step number asked for, None for the median one."""
 
@@ -76,22 +86,27 @@ class TraceView:
     name: str
     run: RunRow
     trace: Trace
+    others: Sequence[TraceLink] = ()
     step: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One side of a comparison: what it is called, its commit, and where it is looked at."""
+    """One side of a comparison: a commit with its runs that hold results, and the trace that stands for it.
 
-    label: str
+    `trace_name` is what the trace was uploaded as; it and `trace` are None where the side has no trace.
+    """
+
+    project: str
     commit: str
-    machine: str
-    link: str
+    runs: int | None
+    trace: int | None
+    trace_name: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictRow:
-    """The verdict on one benchmark: head over base with its interval; values are medians in `unit`."""
+    """The verdict on one benchmark: head over base with its interval; values are medians over runs, in `unit`."""
 
     benchmark: str
     unit: str
@@ -102,17 +117,23 @@ class VerdictRow:
     high: float | None
     base: float | None
     head: float | None
-    base_samples: int
-    head_samples: int
+    base_runs: int
+    head_runs: int
     series: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompareView:
-    """Two runs or traces side by side; `diff` is None where a side has no trace."""
+    """Two commits or traces side by side; `diff` is None where a side has no trace.
+
+    `judged` is false where only traces are compared, so that nothing is said about benchmarks; `warnings` are
+    sentences that a reader must see first.
+    """
 
     base: Side
     head: Side
+    machine: str | None
+    judged: bool
     verdicts: Sequence[VerdictRow]
     diff: TraceDiff | None
     warnings: Sequence[str] = ()
@@ -120,27 +141,31 @@ class CompareView:
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesPoint:
-    """One result of a series: its samples' lowest, median and highest, in the series' unit.
+    """The runs of one commit in a series: `values` holds one for each run, in the series' unit.
 
-    `compare` is what the compare page's address calls the run; `verdict` is the one against the baseline,
-    empty where nobody judged.
+    `verdict` is the one against the baseline with its `reason`, both empty for the baseline itself; `ratio` is the
+    commit over the baseline with its interval from `low` to `high`, None where there is none.
     """
 
-    run: int
     commit: str
     branch: str | None
     created: datetime
-    samples: int
-    low: float
-    median: float
-    high: float
-    compare: str
+    runs: Sequence[int]
+    values: Sequence[float]
     verdict: str = ""
+    reason: str = ""
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesView:
-    """A benchmark over commits on one machine, oldest first; `baseline` is a commit of it or None."""
+    """A benchmark over commits on one machine, oldest first, at least one; `baseline` is the place of a point."""
 
     project: str
     benchmark: str
@@ -148,8 +173,9 @@ class SeriesView:
     unit: str
     direction: str
     machine: str
+    fingerprint: str
     points: Sequence[SeriesPoint]
-    baseline: str | None = None
+    baseline: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

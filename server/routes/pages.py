@@ -1,0 +1,156 @@
+"""The pages of the dashboard and the files that they load. A refusal here is a page too."""
+
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, HTMLResponse
+from fastapi.routing import APIRoute
+
+from perflab.benchmarks.errors import BenchmarkError
+from perflab.dashboards import pages
+from perflab.dashboards.assets import assets
+from perflab.dashboards.errors import DashboardError
+from perflab.dashboards.views import CompareView, RunsView
+from perflab.profiler.analysis.diff import diff
+
+from ..errors import Ambiguous, LabError, NotFound, Refused
+from ..lab import LocalLab
+from . import views
+from .deps import LabOf
+
+RUN_LIMIT = 200
+TRACE_PREFIX = "trace:"
+# A file's address changes with its content, so a browser never has to ask for it again.
+FOR_GOOD = {"cache-control": "public, max-age=31536000, immutable"}
+
+REFUSALS: tuple[tuple[type[Exception], int, str], ...] = (
+    (NotFound, 404, "Not found"),
+    (DashboardError, 404, "Not found"),
+    (Ambiguous, 409, "More than one"),
+    (Refused, 422, "Cannot be shown"),
+    (BenchmarkError, 422, "Cannot be shown"),
+    (RequestValidationError, 422, "Cannot be shown"),
+    (LabError, 500, "The lab failed"),
+)
+
+
+class PageRoute(APIRoute):
+    """A route whose refusals are pages with the same status and sentence as the API's."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def page(request: Request) -> Response:
+            try:
+                return await handle(request)
+            except tuple(kind for kind, _, _ in REFUSALS) as error:
+                return _refusal(error)
+
+        return page
+
+
+def _refusal(error: Exception) -> HTMLResponse:
+    status, title = next((status, title) for kind, status, title in REFUSALS if isinstance(error, kind))
+    sentence = str(error)
+    if isinstance(error, RequestValidationError):
+        first = error.errors()[0]
+        sentence = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    return HTMLResponse(pages.error_page(status, title, sentence), status)
+
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse)
+
+
+@router.get("/")
+def runs(lab: LabOf, project: str = "", commit: str = "") -> str:
+    """The list of runs."""
+    found = lab.runs(project or None, commit or None, limit=RUN_LIMIT)
+    return pages.runs_page(
+        RunsView(
+            projects=[known.name for known in lab.projects()],
+            project=project or None,
+            commit=found[0].commit if commit and found else None,
+            runs=[views.run_row(run) for run in found],
+            limit=RUN_LIMIT,
+        )
+    )
+
+
+@router.get("/runs/{id}")
+def run(lab: LabOf, id: int) -> str:
+    """One run."""
+    return pages.run_page(views.run_view(lab.run(id)))
+
+
+@router.get("/traces/{id}")
+def trace(lab: LabOf, id: int, step: int | None = None) -> str:
+    """One trace."""
+    found = lab.trace(id)
+    detail = lab.run(found.run)
+    runs = lab.runs(detail.run.project, limit=RUN_LIMIT)
+    return pages.trace_page(views.trace_view(found, lab.read_trace(id), detail, runs, step))
+
+
+@router.get("/compare")
+def compare(lab: LabOf, base: str = "", head: str = "", project: str = "") -> str:
+    """Two commits, or two traces given as `trace:7`."""
+    if not base and not head:
+        return pages.compare_page(None)
+    given = [side.startswith(TRACE_PREFIX) for side in (base, head)]
+    if all(given):
+        return pages.compare_page(_traces(lab, _trace_id(base), _trace_id(head)))
+    if any(given) or not (base and head):
+        raise Refused("compare takes a base and a head, two commits or two traces: choose both in the list of runs")
+    return pages.compare_page(views.commits_view(lab.compare(base, head, project or None)))
+
+
+def _trace_id(side: str) -> int:
+    number = side.removeprefix(TRACE_PREFIX)
+    if not number.isdecimal():
+        raise Refused(f"{side} names no trace: write {TRACE_PREFIX} and a trace's number")
+    return int(number)
+
+
+def _traces(lab: LocalLab, base: int, head: int) -> CompareView:
+    first, second = lab.trace(base), lab.trace(head)
+    base_run, head_run = lab.run(first.run).run, lab.run(second.run).run
+    warnings = []
+    if base_run.machine.fingerprint != head_run.machine.fingerprint:
+        warnings.append(
+            f"The traces are of different machines ({base_run.machine}; {head_run.machine}), "
+            "so their times cannot be compared; counts and bytes can."
+        )
+    return CompareView(
+        base=views.trace_side(first, base_run),
+        head=views.trace_side(second, head_run),
+        machine=None if warnings else str(head_run.machine),
+        judged=False,
+        verdicts=[],
+        diff=diff(lab.read_trace(base), lab.read_trace(head)),
+        warnings=warnings,
+    )
+
+
+@router.get("/series")
+def series(
+    lab: LabOf,
+    project: str = "",
+    benchmark: str = "",
+    machine: str = "",
+    baseline: Annotated[str | None, Query(min_length=7)] = None,
+) -> str:
+    """The series of a benchmark, or the list of all benchmarks without one."""
+    if not (project and benchmark):
+        return pages.series_list_page(views.series_links(lab.benchmarks(project or None)))
+    found = lab.series(project, benchmark, machine or None)
+    return pages.series_page([views.series_view(each, baseline) for each in found])
+
+
+@router.get("/static/{name}")
+def static(name: str) -> FileResponse:
+    """A file that pages load."""
+    if name not in assets():
+        raise NotFound(f"pages load no file called {name}")
+    return FileResponse(assets()[name], headers=FOR_GOOD)

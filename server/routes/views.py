@@ -1,0 +1,240 @@
+"""What the pages are given, made of what the lab answers."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from urllib.parse import urlencode
+
+from perflab.benchmarks.gate import Finding, GateReport
+from perflab.benchmarks.result import Benchmark
+from perflab.benchmarks.stats import Comparison, Verdict, compare, holm, runs_needed, verdict
+from perflab.dashboards import views
+from perflab.profiler.trace import Trace as FullTrace
+
+from ..errors import NotFound
+from ..lab import DEFAULTS
+from ..schema import CommitComparison, Point, ProjectBenchmark, Run, RunDetail, Series, Trace
+
+
+def run_row(run: Run) -> views.RunRow:
+    """A run as lists show it."""
+    return views.RunRow(
+        id=run.id,
+        project=run.project,
+        commit=run.commit,
+        branch=run.branch,
+        machine=run.machine.name or str(run.machine),
+        machine_detail=str(run.machine),
+        tool=run.tool,
+        created=run.created,
+        dirty=run.dirty,
+        traces=len(run.traces),
+        results=run.results,
+        step_ns=run.traces[0].summary.get("step_ns") if run.traces else None,
+    )
+
+
+def run_view(detail: RunDetail) -> views.RunView:
+    """A run with its traces and results."""
+    run = detail.run
+    return views.RunView(
+        run=run_row(run),
+        traces=[
+            views.TraceRow(
+                id=trace.id,
+                name=trace.name,
+                bytes=trace.bytes,
+                step_ns=trace.summary.get("step_ns"),
+                peak_bytes=trace.summary.get("peak_bytes"),
+                ops=trace.summary.get("op_count"),
+            )
+            for trace in run.traces
+        ],
+        results=[
+            views.ResultRow(
+                benchmark=result.benchmark.name,
+                params=_params(result.benchmark),
+                unit=result.benchmark.unit,
+                samples=result.samples,
+                series=series_address(run.project, result.benchmark, run.machine.fingerprint),
+            )
+            for result in detail.results
+        ],
+    )
+
+
+def trace_view(
+    trace: Trace, events: FullTrace, detail: RunDetail, runs: Sequence[Run], step: int | None
+) -> views.TraceView:
+    """A trace with the other traces of `runs`, which it can be compared with."""
+    return views.TraceView(
+        id=trace.id,
+        name=trace.name,
+        run=run_row(detail.run),
+        trace=events,
+        others=[
+            views.TraceLink(id=other.id, label=f"{run.commit[:8]} {other.name}")
+            for run in runs
+            for other in run.traces
+            if other.id != trace.id
+        ],
+        step=step,
+    )
+
+
+def commits_view(comparison: CommitComparison) -> views.CompareView:
+    """Two commits compared."""
+    report = comparison.report
+    return views.CompareView(
+        base=_side(comparison.project, comparison.base, report.base.runs, comparison.base_trace),
+        head=_side(comparison.project, comparison.head, report.head.runs, comparison.head_trace),
+        machine=report.machine,
+        judged=True,
+        verdicts=[_verdict(finding, comparison.project) for finding in report.findings],
+        diff=comparison.diff,
+        warnings=_warnings(report),
+    )
+
+
+def _warnings(report: GateReport) -> list[str]:
+    return [*([report.problem] if report.problem else []), *report.notes]
+
+
+def trace_side(trace: Trace, run: Run) -> views.Side:
+    """One side of a comparison of two traces."""
+    return _side(run.project, run.commit, None, trace)
+
+
+def _side(project: str, commit: str, runs: int | None, trace: Trace | None) -> views.Side:
+    return views.Side(
+        project=project,
+        commit=commit,
+        runs=runs,
+        trace=None if trace is None else trace.id,
+        trace_name=None if trace is None else trace.name,
+    )
+
+
+def _verdict(finding: Finding, project: str) -> views.VerdictRow:
+    comparison = finding.comparison
+    return views.VerdictRow(
+        benchmark=_title(finding.benchmark),
+        unit=finding.benchmark.unit,
+        verdict=finding.verdict,
+        reason=finding.reason or "",
+        ratio=comparison.ratio if comparison else None,
+        low=comparison.low if comparison else None,
+        high=comparison.high if comparison else None,
+        base=finding.base,
+        head=finding.head,
+        base_runs=comparison.n_base if comparison else 0,
+        head_runs=comparison.n_head if comparison else 0,
+        series=series_address(project, finding.benchmark, None),
+    )
+
+
+def series_links(benchmarks: Sequence[ProjectBenchmark]) -> list[views.SeriesLink]:
+    """The list of series: a benchmark with all of its machines."""
+    return [
+        views.SeriesLink(
+            project=found.project,
+            benchmark=found.benchmark.name,
+            params=_params(found.benchmark),
+            machine="; ".join(str(machine) for machine in found.machines),
+            results=found.results,
+            address=series_address(found.project, found.benchmark, None),
+        )
+        for found in benchmarks
+    ]
+
+
+def series_address(project: str, benchmark: Benchmark, machine: str | None) -> str:
+    """Where the series of a benchmark are looked at: of every machine, or of the machine of that fingerprint."""
+    query = {"project": project, "benchmark": benchmark.name}
+    return f"/series?{urlencode(query | ({'machine': machine} if machine else {}))}"
+
+
+def series_view(series: Series, baseline: str | None) -> views.SeriesView:
+    """A series with each commit judged against `baseline`, the beginning of a SHA; None means the first commit.
+
+    Raises NotFound where the series has no such commit.
+    """
+    commits: dict[str, list[Point]] = {}
+    for point in series.points:
+        commits.setdefault(point.commit, []).append(point)
+    at = _place(list(commits), baseline)
+    points = [_point(commit, runs) for commit, runs in commits.items()]
+    return views.SeriesView(
+        project=series.project,
+        benchmark=series.benchmark.name,
+        params=_params(series.benchmark),
+        unit=series.benchmark.unit,
+        direction=series.benchmark.direction,
+        machine=str(series.machine),
+        fingerprint=series.machine.fingerprint,
+        points=_judged(points, at, series.benchmark),
+        baseline=at,
+    )
+
+
+def _place(commits: Sequence[str], baseline: str | None) -> int:
+    if baseline is None:
+        return 0
+    places = [at for at, commit in enumerate(commits) if commit.startswith(baseline.lower())]
+    if not places:
+        raise NotFound(f"the series has no result of commit {baseline}; choose a baseline among its commits")
+    return places[-1]
+
+
+def _point(commit: str, runs: Sequence[Point]) -> views.SeriesPoint:
+    return views.SeriesPoint(
+        commit=commit,
+        branch=runs[0].branch,
+        created=runs[0].created,
+        runs=[point.run for point in runs],
+        values=[point.median for point in runs],
+    )
+
+
+def _judged(points: Sequence[views.SeriesPoint], at: int, benchmark: Benchmark) -> list[views.SeriesPoint]:
+    base = points[at].values
+    comparisons = {
+        place: compare(base, point.values, DEFAULTS.alpha)
+        for place, point in enumerate(points)
+        if place != at and min(*base, *point.values) > 0
+    }
+    corrected = dict(zip(comparisons, holm([each.p_value for each in comparisons.values()]), strict=True))
+    return [
+        _against_baseline(point, comparisons[place], corrected[place], len(comparisons), benchmark)
+        if place in comparisons
+        else point
+        for place, point in enumerate(points)
+    ]
+
+
+def _against_baseline(
+    point: views.SeriesPoint, comparison: Comparison, p_value: float, judged: int, benchmark: Benchmark
+) -> views.SeriesPoint:
+    said = verdict(
+        comparison,
+        p_value,
+        direction=benchmark.direction,
+        benchmarks=judged,
+        alpha=DEFAULTS.alpha,
+        min_effect=DEFAULTS.min_effect,
+    )
+    reason = ""
+    if said == Verdict.NOT_ENOUGH_SAMPLES:
+        reason = (
+            f"{comparison.n_base} and {comparison.n_head} runs are too few to judge {judged} commits: "
+            f"give {runs_needed(DEFAULTS.alpha, judged)} runs of each"
+        )
+    return replace(point, verdict=said, reason=reason, ratio=comparison.ratio, low=comparison.low, high=comparison.high)
+
+
+def _title(benchmark: Benchmark) -> str:
+    params = _params(benchmark)
+    return f"{benchmark.name} [{params}]" if params else benchmark.name
+
+
+def _params(benchmark: Benchmark) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(benchmark.params.items()))
