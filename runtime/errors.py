@@ -1,0 +1,48 @@
+"""What the runtime raises.
+
+    PerflabError
+    ├── ShapeError        also RuntimeError and ValueError: shapes that do not fit
+    ├── DTypeError        also TypeError: a dtype that an op does not take, or that nobody knows
+    ├── IndexOutOfRange   also IndexError: an index outside its axis
+    ├── ArgumentError     also ValueError: an argument of a good type and an impossible value
+    ├── AutogradError     also RuntimeError: a graph used twice, a saved tensor changed in place
+    ├── StateError        also RuntimeError and KeyError: a state dict that does not fit its module or optimizer
+    └── OpError           also TypeError: an op declared wrongly or by halves
+
+The built-in bases are those that PyTorch and NumPy raise in the same places: code written for them catches ours.
+"""
+
+
+class PerflabError(Exception):
+    """Anything that perflab's runtime refuses."""
+
+
+class ShapeError(PerflabError, RuntimeError, ValueError):
+    """Shapes that do not fit: names the op, the shapes that came, and what would fit."""
+
+
+class DTypeError(PerflabError, TypeError):
+    """A dtype that an op does not take, or an unknown one."""
+
+
+class IndexOutOfRange(PerflabError, IndexError):
+    """An index outside its axis: names the index, the axis and its size."""
+
+
+class ArgumentError(PerflabError, ValueError):
+    """An argument with a value that cannot be used."""
+
+
+class AutogradError(PerflabError, RuntimeError):
+    """A graph that is gone, a saved tensor that was changed, a gradient where there can be none."""
+
+
+class StateError(PerflabError, RuntimeError, KeyError):
+    """A state dict that does not fit: names what is missing, unexpected or of another shape."""
+
+    def __str__(self) -> str:  # KeyError would show the message's repr
+        return str(self.args[0]) if self.args else ""
+
+
+class OpError(PerflabError, TypeError):
+    """A declaration of an op that cannot stand: names the op and what to declare."""

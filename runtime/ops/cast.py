@@ -1,0 +1,64 @@
+"""The same values in another place or dtype."""
+
+from ..op import sample
+from ..registry import primitive
+from ..spec import DType, Spec, float32, float64
+from .grads import astype_like, unbroadcast
+
+
+@primitive(
+    rule="same",
+    dtype="attr",
+    flops=lambda a, out, dtype: 0,
+    samples=(sample((2, 3), dtype=float64), sample((), dtype=float32)),
+)
+def astype(xp, a, *, dtype: DType):
+    """A copy of a with its elements in another dtype.
+
+    >>> astype(tensor([1.5, -2.5]), int32).tolist()
+    [1, -2]
+    """
+    return a.astype(dtype.numpy)
+
+
+@astype.vjp
+def _(ct, a: Spec):
+    return astype_like(ct, a)
+
+
+@primitive(rule="same", dtype="first", flops=lambda a, out: 0, samples=(sample((2, 3)), sample(())), aliases=("clone",))
+def copy(xp, a):
+    """A copy of a, contiguous.
+
+    >>> copy(tensor([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    return xp.copy(a)
+
+
+@copy.vjp
+def _(ct):
+    return ct
+
+
+@primitive(
+    rule="same",
+    dtype="first",
+    flops=lambda a, value, out: 0,
+    read=lambda a, value, out: value.nbytes,
+    samples=(sample((2, 3), (2, 3)), sample((2, 3), (3,)), sample((2, 3), ())),
+    public=False,
+    pointwise=True,
+)
+def assign(xp, a, value):
+    """`value` in the shape and dtype of a: in place, what a subscript on the left and copy_ do.
+
+    >>> assign(tensor([1.0, 2.0]), tensor(3.0)).tolist()
+    [3.0, 3.0]
+    """
+    return xp.broadcast_to(value, a.shape)
+
+
+@assign.vjp
+def _(ct, value: Spec):
+    return None, unbroadcast(ct, value)

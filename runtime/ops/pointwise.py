@@ -1,0 +1,259 @@
+"""Arithmetic and functions, element by element."""
+
+from ..op import sample
+from ..registry import pointwise
+from ..spec import Mask, Spec
+from .grads import unbroadcast
+
+
+@pointwise(source="{a} + {b}")
+def add(xp, a, b):
+    """a + b, element by element.
+
+    >>> add(tensor([1.0, 2.0]), 1).tolist()
+    [2.0, 3.0]
+    """
+    return xp.add(a, b)
+
+
+@add.vjp
+def _(ct, a: Spec, b: Spec):
+    return unbroadcast(ct, a), unbroadcast(ct, b)
+
+
+@pointwise(source="{a} - {b}", kinds="if", aliases=("subtract",))
+def sub(xp, a, b):
+    """a - b, element by element.
+
+    >>> sub(tensor([1.0, 2.0]), tensor([1.0, 1.0])).tolist()
+    [0.0, 1.0]
+    """
+    return xp.subtract(a, b)
+
+
+@sub.vjp
+def _(ct, a: Spec, b: Spec):
+    return unbroadcast(ct, a), unbroadcast(-ct, b)
+
+
+@pointwise(source="{a} * {b}", aliases=("multiply",))
+def mul(xp, a, b):
+    """a * b, element by element.
+
+    >>> mul(tensor([1.0, 2.0]), 3).tolist()
+    [3.0, 6.0]
+    """
+    return xp.multiply(a, b)
+
+
+@mul.vjp
+def _(ct, a, b):
+    return unbroadcast(ct * b, a), unbroadcast(ct * a, b)
+
+
+@pointwise(source="{a} / {b}", dtype="float", domain=(0.5, 2.0), aliases=("divide",))
+def div(xp, a, b):
+    """a / b, element by element; integers are divided as floats.
+
+    >>> div(tensor([1, 3]), 2).tolist()
+    [0.5, 1.5]
+    """
+    return xp.divide(a, b)
+
+
+@div.vjp
+def _(ct, a, b):
+    by_a = ct / b
+    return unbroadcast(by_a, a), unbroadcast(-by_a * (a / b), b)
+
+
+@pointwise(source="-{a}", kinds="if", aliases=("negative",))
+def neg(xp, a):
+    """-a, element by element.
+
+    >>> neg(tensor([1.0, -2.0])).tolist()
+    [-1.0, 2.0]
+    """
+    return xp.negative(a)
+
+
+@neg.vjp
+def _(ct):
+    return -ct
+
+
+@pointwise(source="{a} < 0 ? -{a} : {a}", kinds="if", aliases=("absolute",))
+def abs(xp, a):
+    """The absolute value, element by element. Its gradient at 0 is 0.
+
+    >>> abs(tensor([-1.5, 2.0])).tolist()
+    [1.5, 2.0]
+    """
+    return xp.absolute(a)
+
+
+@abs.vjp
+def _(ct, a):
+    return where(a > 0, ct, where(a < 0, -ct, 0))
+
+
+@pointwise(source="pow({a}, {b})", kinds="if", domain=(0.5, 2.0))
+def pow(xp, a, b):
+    """a to the power b, element by element.
+
+    >>> pow(tensor([2.0, 3.0]), 2).tolist()
+    [4.0, 9.0]
+    """
+    return xp.power(a, b)
+
+
+@pow.vjp
+def _(ct, a, b, out):
+    # x ** 0 is flat everywhere, and 0 ** y is 0 beside y too: the plain formulas would give NaN there.
+    by_a = where(b == 0, 0, ct * (b * a ** (b - 1)))
+    by_b = where(a == 0, 0, ct * (out * log(a)))
+    return unbroadcast(by_a, a), unbroadcast(by_b, b)
+
+
+@pointwise(source="exp({a})", dtype="float")
+def exp(xp, a):
+    """e to the power a, element by element.
+
+    >>> exp(tensor([0.0])).tolist()
+    [1.0]
+    """
+    return xp.exp(a)
+
+
+@exp.vjp
+def _(ct, out):
+    return ct * out
+
+
+@pointwise(source="log({a})", dtype="float", domain=(0.2, 3.0))
+def log(xp, a):
+    """The natural logarithm, element by element.
+
+    >>> log(tensor([1.0])).tolist()
+    [0.0]
+    """
+    return xp.log(a)
+
+
+@log.vjp
+def _(ct, a):
+    return ct / a
+
+
+@pointwise(source="sqrt({a})", dtype="float", domain=(0.2, 3.0))
+def sqrt(xp, a):
+    """The square root, element by element.
+
+    >>> sqrt(tensor([4.0, 9.0])).tolist()
+    [2.0, 3.0]
+    """
+    return xp.sqrt(a)
+
+
+@sqrt.vjp
+def _(ct, out):
+    return ct / (2 * out)
+
+
+@pointwise(source="tanh({a})", dtype="float")
+def tanh(xp, a):
+    """The hyperbolic tangent, element by element.
+
+    >>> tanh(tensor([0.0])).tolist()
+    [0.0]
+    """
+    return xp.tanh(a)
+
+
+@tanh.vjp
+def _(ct, out):
+    return ct * (1 - out * out)
+
+
+@pointwise(source="1 / (1 + exp(-{a}))", flops=3, dtype="float")
+def sigmoid(xp, a):
+    """1 / (1 + exp(-a)), element by element.
+
+    >>> sigmoid(tensor([0.0])).tolist()
+    [0.5]
+    """
+    return 1 / (1 + xp.exp(-a))
+
+
+@sigmoid.vjp
+def _(ct, out):
+    return ct * (out * (1 - out))
+
+
+@pointwise(source="{a} > 0 ? {a} : 0", kinds="if")
+def relu(xp, a):
+    """max(a, 0), element by element. Its gradient at 0 is 0.
+
+    >>> relu(tensor([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    return xp.maximum(a, 0)
+
+
+@relu.vjp
+def _(ct, out):
+    return where(out > 0, ct, 0)
+
+
+@pointwise(source="{a} > {b} || {a} != {a} ? {a} : {b}")
+def maximum(xp, a, b):
+    """The larger of a and b, element by element; NaN where either is. Equal elements share the gradient.
+
+    >>> maximum(tensor([1.0, 4.0]), 2).tolist()
+    [2.0, 4.0]
+    """
+    return xp.maximum(a, b)
+
+
+@maximum.vjp
+def _(ct, a, b):
+    half = where(a == b, 0.5 * ct, 0)
+    return unbroadcast(where(a > b, ct, half), a), unbroadcast(where(a < b, ct, half), b)
+
+
+@pointwise(source="{a} < {b} || {a} != {a} ? {a} : {b}")
+def minimum(xp, a, b):
+    """The smaller of a and b, element by element; NaN where either is. Equal elements share the gradient.
+
+    >>> minimum(tensor([1.0, 4.0]), 2).tolist()
+    [1.0, 2.0]
+    """
+    return xp.minimum(a, b)
+
+
+@minimum.vjp
+def _(ct, a, b):
+    half = where(a == b, 0.5 * ct, 0)
+    return unbroadcast(where(a < b, ct, half), a), unbroadcast(where(a > b, ct, half), b)
+
+
+@pointwise(
+    source="{condition} ? {a} : {b}",
+    samples=(
+        sample([[True, False, True]], (2, 3), (2, 3)),
+        sample([[True], [False]], (3,), ()),
+        sample(True, (), ()),
+    ),
+)
+def where(xp, condition: Mask, a, b):
+    """a where the condition holds, b elsewhere.
+
+    >>> where(tensor([True, False]), tensor([1.0, 2.0]), 0).tolist()
+    [1.0, 0.0]
+    """
+    return xp.where(condition, a, b)
+
+
+@where.vjp
+def _(ct, condition, a: Spec, b: Spec):
+    return None, unbroadcast(where(condition, ct, 0), a), unbroadcast(where(condition, 0, ct), b)

@@ -1,0 +1,250 @@
+"""Declaring ops: the decorated function is the op.
+
+Its body is the kernel for numpy and cupy (`xp` is the array module), its docstring the docs, with an example that the
+tests run, its signature the arity: tensors positional, attributes keyword-only. `@op.vjp` attaches the gradient.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .errors import DTypeError, OpError
+from .op import Op, Sample, read_signature, sample
+from .program import Symbol, call_on_symbols, set_operators, trace
+from .spec import DTYPES, Spec
+
+OPS: dict[str, Op] = {}
+
+
+@dataclass(eq=False)
+class Composite:
+    """A function made of ops, named in traces. It has no gradient and no cost of its own: it is its parts' sum."""
+
+    name: str
+    doc: str
+    aliases: tuple[str, ...]
+    method: bool
+    samples: tuple[Sample, ...]
+    handle: Callable[..., Any] = field(repr=False)
+    public: bool = True
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (self.name, *self.aliases)
+
+
+COMPOSITES: dict[str, Composite] = {}
+
+
+def primitive(
+    *,
+    samples: Sequence[Sample] = (),
+    rule: str | None = None,
+    infer: Callable[..., Any] | None = None,
+    dtype: str = "promote",
+    kinds: str = "bif",
+    flops: Callable[..., int] | None = None,
+    read: Callable[..., int] | None = None,
+    source: str | None = None,
+    domain: tuple[float, float] = (-2.0, 2.0),
+    aliases: Sequence[str] = (),
+    public: bool = True,
+    method: bool = True,
+    view: bool = False,
+    several: bool = False,
+    pointwise: bool = False,
+    differentiable: bool = True,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Declare an op with a kernel of its own.
+
+    rule: the core's shape rule (core/rules.cpp); or infer: specs and attributes to the output's Spec, or a tuple.
+    dtype: promote, float, bool, first, second, sum, index, attr (core/op.h, DTypeRule).
+    kinds: b, i, f, of the dtypes that it computes in.
+    flops: specs, `out` and attributes to a number; read: likewise, bytes, where it is not what all inputs hold.
+    source: a C expression for one element. domain: between which values its samples are drawn.
+    public: part of the namespace; method: of Tensor too. view: it moves no memory. several: it has several outputs.
+    """
+
+    def declare(body: Callable[..., Any]) -> Any:
+        name = body.__name__
+        inputs, rest, attributes = read_signature(name, body)
+        op = Op(
+            name,
+            (body.__doc__ or "").strip(),
+            body,
+            inputs,
+            rest,
+            attributes,
+            rule,
+            infer,
+            dtype if rule else "python",
+            kinds,
+            flops,
+            read,
+            source,
+            tuple(samples),
+            domain,
+            tuple(aliases),
+            public,
+            public and method and rest is None,
+            view,
+            several,
+            pointwise,
+            differentiable and dtype not in ("bool", "index"),
+        )
+        return _define(op)
+
+    return declare
+
+
+def pointwise(
+    *,
+    source: str,
+    flops: int = 1,
+    dtype: str = "promote",
+    kinds: str = "bif",
+    domain: tuple[float, float] = (-2.0, 2.0),
+    aliases: Sequence[str] = (),
+    samples: Sequence[Sample] = (),
+    differentiable: bool = True,
+) -> Callable[[Callable[..., Any]], Any]:
+    """Declare an op that works element by element, broadcasting its inputs.
+
+    source: the C expression for one element, inputs in braces. flops: for each element. The samples come by themselves.
+    """
+
+    def declare(body: Callable[..., Any]) -> Any:
+        inputs, _, _ = read_signature(body.__name__, body)
+        return primitive(
+            rule="same" if len(inputs) == 1 else "broadcast",
+            samples=samples or _POINTWISE_SAMPLES[len(inputs)],
+            flops=lambda *specs, out: flops * out.size,
+            source=source,
+            dtype=dtype,
+            kinds=kinds,
+            domain=domain,
+            aliases=aliases,
+            pointwise=True,
+            differentiable=differentiable,
+        )(body)
+
+    return declare
+
+
+_POINTWISE_SAMPLES = {
+    1: (sample((2, 3)), sample(()), sample((0, 2))),
+    2: (sample((2, 3), (2, 3)), sample((2, 1, 3), (4, 1)), sample((3,), ()), sample((), ()), sample((0, 2), (1, 2))),
+}
+
+
+def _entries() -> list[Op | Composite]:
+    return [*OPS.values(), *COMPOSITES.values()]
+
+
+def _define(op: Op) -> Any:
+    taken = {name for entry in _entries() for name in entry.names}
+    for name in op.names:
+        if name in taken:
+            raise OpError(f"{op.name}: the name '{name}' is taken")
+    op.handle = _core.define_op(
+        op,
+        op.name,
+        -1 if op.rest else len(op.inputs),
+        op.rule,
+        op.dtype,
+        op.mask(lambda i: i.cast),
+        op.mask(lambda i: i.like),
+        op.gradient_mask,
+        op.pointwise,
+        True,
+        [(a.name, a.alias, a.kind, a.required, a.preset) for a in op.attributes],
+    )
+    OPS[op.name] = op
+    return op.handle
+
+
+def composite(
+    *, samples: Sequence[Sample], aliases: Sequence[str] = (), method: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declare a function made of ops. Its calls stand in traces as one slice around those of its ops."""
+
+    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+        name = body.__name__
+        if not body.__doc__:
+            raise OpError(f"{name}: declare a docstring")
+        event = _core.define_composite(name)
+
+        @functools.wraps(body)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if not _core.is_recording():
+                return body(*args, **kwargs)
+            begin = _core.ticks()
+            try:
+                return body(*args, **kwargs)
+            finally:
+                _core.record_composite(event, begin)
+
+        COMPOSITES[name] = Composite(name, body.__doc__.strip(), tuple(aliases), method, tuple(samples), call)
+        return call
+
+    return declare
+
+
+def functions() -> dict[str, Any]:
+    """The namespace's functions by all their names."""
+    return {name: entry.handle for entry in _entries() if entry.public for name in entry.names}
+
+
+def methods() -> dict[str, Any]:
+    """Tensor's methods by all their names."""
+    return {name: entry.handle for entry in _entries() if entry.method for name in entry.names}
+
+
+def freeze() -> None:
+    """Close the table: refuse what is half declared, trace every gradient once, and join the native kernels."""
+    set_operators({name: op.handle for name, op in OPS.items()})
+    for op in OPS.values():
+        check(op)
+    strangers = _core.finish_ops()
+    if strangers:
+        raise OpError(f"native kernels without an op of their name: {', '.join(strangers)}")
+
+
+def check(op: Op) -> None:
+    """Raise OpError for an op that lacks a part, or whose gradient cannot be traced."""
+    missing = op.missing()
+    if missing:
+        raise OpError(f"{op.name}: declare {' and '.join(missing)} (see ops/pointwise.py for examples)")
+    if op.gradient and op.has_gradient:
+        first = op.samples[0]
+        inputs = first.inputs[0] if op.rest else first.inputs
+        ndims = [len(i) if isinstance(i, tuple) else np.ndim(i) for i in inputs]
+        attributes = {a.name: first.attributes.get(a.name, a.preset) for a in op.attributes}
+        trace(op, ndims, 2 if op.several else 1, op.gradient_mask, attributes)
+
+
+def _infer(
+    op: Op, specs: Sequence[tuple[tuple[int, ...], int]], attributes: dict[str, Any]
+) -> list[tuple[tuple[int, ...], int]]:
+    assert op.infer
+    found = op.infer(*(Spec(shape, DTYPES[code]) for shape, code in specs), **attributes)
+    return [(spec.shape, spec.dtype.code) for spec in (found if op.several else (found,))]
+
+
+def _run_body(op: Op, inputs: Sequence[Any], attributes: dict[str, Any], outputs: Sequence[Any]) -> None:
+    for i, tensor in enumerate(inputs):
+        if op.input(i).cast and tensor.dtype.kind not in op.kinds:
+            raise DTypeError(f"{op.name}: not defined for {tensor.dtype.name}: convert the input with astype first")
+    arrays = [Spec(t.shape, t.dtype) if op.input(i).like else np.asarray(t) for i, t in enumerate(inputs)]
+    with np.errstate(all="ignore"):
+        results = op.body(np, *arrays, **attributes)
+    for tensor, result in zip(outputs, results if op.several else (results,), strict=True):
+        np.asarray(tensor)[...] = result
+
+
+_core.set_dtypes(list(DTYPES))
+_core.set_callbacks(_infer, _run_body, trace, Symbol, call_on_symbols)
