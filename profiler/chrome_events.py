@@ -294,9 +294,11 @@ def _nanoseconds(microseconds: Sequence[float]) -> Int64s:
 
 
 def _identity(value: Json) -> int | str:
-    """A pid or tid as it stands; 0 where there is none."""
-    if type(value) in (int, str):
-        return value  # type: ignore[no-any-return]  # narrowed by the line above
+    """A pid or tid; 0 where there is none. Some tracers write the number of a thread as text in one event of many."""
+    if type(value) is int:
+        return value
+    if isinstance(value, str):
+        return int(value) if len(value) < 19 and value.isdecimal() and value.isascii() else value
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return 0 if value is None else str(value)

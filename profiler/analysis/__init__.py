@@ -1,0 +1,1 @@
+"""Questions asked of a Trace: pure functions that return dataclasses, whatever tool recorded it."""

@@ -1,0 +1,64 @@
+"""The GIL: who waited for it, how long, and how long they kept it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..trace import Int64s, Trace
+
+WAIT, HELD = "GIL wait: ", "GIL held: "  # begin the names of slices of category `gil`; the reason follows
+THREAD = "Thread"  # argument of those slices: tid of the thread, whose slices are on another track
+
+
+@dataclass(frozen=True, slots=True)
+class GilWait:
+    """One acquisition: asked at `start` on the thread of `track`, got it `wait_ns` later, kept it for `hold_ns`."""
+
+    track: int
+    start: int
+    wait_ns: int
+    hold_ns: int
+    reason: str
+
+
+def gil_waits(trace: Trace) -> list[GilWait]:
+    """All acquisitions on the trace, in the order of asking."""
+    slices = trace.slices
+    threads = thread_tracks(trace, trace.select(category="gil"))
+    held = {}
+    waits = {}
+    for row, thread in threads.items():
+        name = trace.strings[slices.name[row]]
+        start, duration, lane = int(slices.start[row]), int(slices.duration[row]), int(slices.track[row])
+        if name.startswith(WAIT):
+            waits[lane, start + duration] = GilWait(thread, start, duration, 0, name.removeprefix(WAIT))
+        elif name.startswith(HELD):
+            held[lane, start] = GilWait(thread, start, 0, duration, name.removeprefix(HELD))
+    found = []
+    for key, hold in held.items():
+        wait = waits.pop(key, None)
+        if wait is None:
+            found.append(hold)
+        else:
+            found.append(GilWait(wait.track, wait.start, wait.wait_ns, hold.hold_ns, wait.reason))
+    return sorted([*found, *waits.values()], key=lambda wait: (wait.start, wait.track))
+
+
+def wait_rows(trace: Trace) -> Int64s:
+    """Rows of the slices that are waits for the GIL."""
+    rows = trace.select(category="gil")
+    names = [name for name, text in enumerate(trace.strings) if text.startswith(WAIT)]
+    waits: Int64s = rows[np.isin(trace.slices.name[rows], names)]
+    return waits
+
+
+def thread_tracks(trace: Trace, rows: Int64s) -> dict[int, int]:
+    """For GIL slices, by row: the track of the thread they speak of, or their own where it has none."""
+    by_thread = {(track.pid, track.tid): number for number, track in enumerate(trace.tracks) if not track.lane}
+    thread = trace.slice_args.get(THREAD)
+    tids = dict(thread) if thread is not None and len(rows) else {}
+    tracks = {}
+    for row in rows.tolist():
+        own = int(trace.slices.track[row])
+        tracks[row] = by_thread.get((trace.tracks[own].pid, tids.get(row, "")), own)
+    return tracks

@@ -1,0 +1,101 @@
+"""Ops: each op slice with its own share of time, kernels, memory and waiting."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace import Int32s, Int64s, Trace
+from .enclosing import innermost, nearest
+from .gil import thread_tracks, wait_rows
+from .steps import step_names
+
+MEMORY = "[memory]"  # name of the instants that are allocations and frees, as torch.profiler writes them
+_OPS = ("cpu_op", "Operator")  # the second is what early Kineto wrote
+_KERNELS = ("kernel", "Kernel")
+
+
+@dataclass(frozen=True, slots=True)
+class Ops:
+    """One row per op slice; all columns have one length.
+
+    `self_ns` is the duration less that of the ops directly inside: kernels do not reduce it. Kernels, allocations and
+    GIL waits count for the innermost op around them; kernels on a device count for the op that launched them.
+    """
+
+    row: Int64s  # of the slice
+    name: Int32s
+    start: Int64s
+    total_ns: Int64s
+    self_ns: Int64s
+    kernel_ns: Int64s
+    allocated_bytes: Int64s  # frees not subtracted
+    gil_wait_ns: Int64s
+
+
+def ops(trace: Trace) -> Ops:
+    """The ops of a trace; where none of its slices says that it is one, all slices count as ops."""
+    slices = trace.slices
+    is_op = _of_category(trace, _OPS)
+    is_kernel = _of_category(trace, _KERNELS)
+    if not is_op.any():
+        is_op = ~(is_kernel | _of_category(trace, ("gil", "user_annotation")))
+    is_op &= ~np.isin(slices.name, list(step_names(trace)))  # early Kineto writes steps as if they were ops
+    rows = np.flatnonzero(is_op)
+    count = len(slices)
+    inside = _per_slice(nearest(trace, slices.parent[rows], is_op), slices.duration[rows], count)
+    kernels = np.flatnonzero(is_kernel)
+    kernel_op = _kernel_ops(trace, kernels, is_op)
+    return Ops(
+        row=rows,
+        name=slices.name[rows],
+        start=slices.start[rows],
+        total_ns=slices.duration[rows],
+        self_ns=slices.duration[rows] - inside[rows],
+        kernel_ns=_per_slice(kernel_op, slices.duration[kernels], count)[rows],
+        allocated_bytes=_allocated(trace, is_op)[rows],
+        gil_wait_ns=_gil_waits(trace, is_op)[rows],
+    )
+
+
+def by_name(columns: Ops, values: Int64s, names: int) -> Int64s:
+    """Sum of a column of `columns` for each of the first `names` string ids."""
+    return _per_slice(columns.name.astype(np.int64), values, names)
+
+
+def _of_category(trace: Trace, categories: tuple[str, ...]) -> NDArray[np.bool_]:
+    return np.isin(trace.slices.category, [trace.string_id(category) for category in categories])
+
+
+def _per_slice(rows: Int64s, values: Int64s, count: int) -> Int64s:
+    """Sum of the values of each row; rows of -1 are nobody's."""
+    sums = np.zeros(count, dtype=np.int64)
+    known = rows >= 0
+    np.add.at(sums, rows[known], values[known])
+    return sums
+
+
+def _kernel_ops(trace: Trace, kernels: Int64s, is_op: NDArray[np.bool_]) -> Int64s:
+    """The op around each kernel, or, for one on a device, around the slice that a flow into it comes from."""
+    around = nearest(trace, trace.slices.parent[kernels], is_op)
+    launcher = np.full(len(trace.slices), -1, dtype=np.int64)
+    launcher[trace.flows.target] = trace.flows.source
+    return np.where(around >= 0, around, nearest(trace, launcher[kernels], is_op))
+
+
+def _allocated(trace: Trace, is_op: NDArray[np.bool_]) -> Int64s:
+    instants = trace.instants
+    memory = np.flatnonzero(instants.name == trace.string_id(MEMORY))
+    if not len(memory) or "Bytes" not in trace.instant_args:
+        return np.zeros(len(is_op), dtype=np.int64)
+    size = trace.instant_args["Bytes"].dense(len(instants))[memory]
+    taken = memory[size > 0]
+    around = innermost(trace, instants.track[taken], instants.time[taken])
+    return _per_slice(nearest(trace, around, is_op), size[size > 0], len(is_op))
+
+
+def _gil_waits(trace: Trace, is_op: NDArray[np.bool_]) -> Int64s:
+    waits = wait_rows(trace)
+    track = np.array(list(thread_tracks(trace, waits).values()), dtype=np.int64)
+    around = innermost(trace, track, trace.slices.start[waits])
+    return _per_slice(nearest(trace, around, is_op), trace.slices.duration[waits], len(is_op))

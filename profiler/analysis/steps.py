@@ -1,0 +1,46 @@
+"""Steps of the training loop, as `profile.step()` marks them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace import Int64s, Trace
+
+STEP = "ProfilerStep#"  # begins the name of a step; its number follows
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: its number, and where it lies in ns."""
+
+    number: int
+    start: int
+    duration: int
+
+
+def steps(trace: Trace) -> list[Step]:
+    """The steps of a trace in time; empty where it has none. Their echoes on a device are not counted."""
+    slices = trace.slices
+    numbers = step_names(trace)
+    on_device = [name for name, text in enumerate(trace.strings) if text.startswith("gpu_")]
+    rows = np.flatnonzero(np.isin(slices.name, list(numbers)) & ~np.isin(slices.category, on_device))
+    return [Step(numbers[int(slices.name[row])], int(slices.start[row]), int(slices.duration[row])) for row in rows]
+
+
+def step_names(trace: Trace) -> dict[int, int]:
+    """The numbers of the steps, by the string id of their names."""
+    numbers = {}
+    for name, text in enumerate(trace.strings):
+        digits = text.removeprefix(STEP)
+        if digits != text and digits.isascii() and digits.isdecimal():
+            numbers[name] = int(digits)
+    return numbers
+
+
+def inside(found: list[Step], time: Int64s) -> NDArray[np.bool_]:
+    """Which moments lie in one of the steps."""
+    start = np.array([step.start for step in found], dtype=np.int64)
+    end = start + np.array([step.duration for step in found], dtype=np.int64)
+    place = np.searchsorted(start, time, side="right") - 1
+    return (place >= 0) & (time < end[np.maximum(place, 0)]) if found else np.zeros(len(time), dtype=bool)
