@@ -19,7 +19,7 @@ STATUS: dict[type[Exception], int] = {Refused: 422, NotFound: 404, Ambiguous: 40
 
 
 def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
-    """The routes under /api, the pages, and the API's documentation under /docs.
+    """The routes under /api, their description in /openapi.json, and the pages.
 
     Every refusal is a 4xx with a JSON body {"error": "one sentence"}. The caller closes the store.
     """
@@ -27,6 +27,9 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
         title="perflab",
         description=f"Traces and benchmark results per commit: the lab in {settings.lab}.",
         generate_unique_id_function=_operation,
+        # FastAPI's own pages load their scripts from another host.
+        docs_url=None,
+        redoc_url=None,
     )
     app.state.lab = LocalLab(store, blobs)
     api = APIRouter(prefix="/api")
@@ -62,12 +65,12 @@ def _bad_request(request: Request, error: Exception) -> JSONResponse:
     first = error.errors()[0]
     place, *name = (str(part) for part in first["loc"])
     where = f"{place} {'.'.join(name)}".strip()
-    return _answer(422, f"{where}: {first['msg']}; /docs says what {request.method} {request.url.path} takes")
+    return _answer(422, f"{where}: {first['msg']}; /openapi.json says what {request.method} {request.url.path} takes")
 
 
 def _http_error(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
-    sentence = f"{request.method} {request.url.path}: {error.detail}; /docs lists what can be asked"
+    sentence = f"{request.method} {request.url.path}: {error.detail}; /openapi.json lists what can be asked"
     return JSONResponse({"error": sentence}, error.status_code, headers=dict(error.headers or {}))
 
 

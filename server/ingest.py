@@ -69,7 +69,7 @@ def _read(staged: Staged, label: Label) -> Arrival:
             return _read_benchmarks(staged, label)
         return _read_trace(staged, label)
     except (BenchmarkError, ProfilerError) as error:
-        raise Refused(str(error).replace(str(staged.path), label.name)) from error
+        raise Refused(str(error).replace(staged.path.name, label.name)) from error
 
 
 def _kind(path: Path) -> UploadKind:
@@ -144,10 +144,10 @@ def _arrival(staged: Staged, label: Label, told: Origin, **facts: Any) -> Arriva
 
 
 def _short(what: str, text: str, limit: int) -> str:
-    text = text.strip()
-    if not text or len(text) > limit or not text.isprintable():
+    name = text.strip()
+    if not name or len(name) > limit or not name.isprintable():
         raise Refused(f"{what} {text[:60]!r} is no name; give up to {limit} printable characters")
-    return text
+    return name
 
 
 def _machine(told: object) -> Machine:

@@ -165,8 +165,9 @@ class LocalLab:
     def compare(
         self, base: str, head: str, project: str | None = None, options: GateOptions = DEFAULTS
     ) -> CommitComparison:
+        asked = sha_prefix(base)
         head_commit = self._commit(head, project)
-        base_commit = self._commit(base, head_commit.project)
+        base_commit = self._store.commit(asked, head_commit.project)
         first, second = ((side, self._store.details(side.project, side.sha)) for side in (base_commit, head_commit))
         return compare(first, second, options, self.read_trace)
 

@@ -119,7 +119,7 @@ class Store:
             where = "the lab" if project is None else f"project {project}"
             raise NotFound(f"{where} has no run of commit {prefix}; upload one, or look at the runs it has")
         if len(found) > 1:
-            listed = ", ".join(f"{commit.sha[:12]} in {commit.project}" for commit in found)
+            listed = ", ".join(f"{commit.sha} in {commit.project}" for commit in found)
             raise Ambiguous(f"commit {prefix} could be {listed}; give more digits, or name the project")
         return found[0]
 

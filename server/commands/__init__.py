@@ -1,1 +1,1 @@
-"""The sub-commands of `perflab` that talk to a lab. Their modules import little at the top: `perflab --help` loads all."""
+"""The sub-commands that talk to a lab. Their modules import little at the top: `perflab --help` loads them all."""

@@ -29,8 +29,13 @@ def run_row(run: Run) -> views.RunRow:
         dirty=run.dirty,
         traces=len(run.traces),
         results=run.results,
-        step_ns=run.traces[0].summary.get("step_ns") if run.traces else None,
+        step_ns=_known(run.traces[0], "step_ns") if run.traces else None,
     )
+
+
+def _known(trace: Trace, key: str) -> int | None:
+    # A summary says 0 for what the trace does not know: no steps, no memory.
+    return trace.summary.get(key) or None
 
 
 def run_view(detail: RunDetail) -> views.RunView:
@@ -43,9 +48,9 @@ def run_view(detail: RunDetail) -> views.RunView:
                 id=trace.id,
                 name=trace.name,
                 bytes=trace.bytes,
-                step_ns=trace.summary.get("step_ns"),
-                peak_bytes=trace.summary.get("peak_bytes"),
-                ops=trace.summary.get("op_count"),
+                step_ns=_known(trace, "step_ns"),
+                peak_bytes=_known(trace, "peak_bytes"),
+                ops=_known(trace, "ops"),
             )
             for trace in run.traces
         ],

@@ -1,0 +1,132 @@
+import asyncio
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from perflab.benchmarks.machine import Machine
+from perflab.benchmarks.result import Benchmark, Result, Run
+from perflab.server.app import create_app
+from perflab.server.blobs import FolderBlobs
+from perflab.server.lab import Lab, LocalLab
+from perflab.server.remote import RemoteLab
+from perflab.server.settings import Settings
+from perflab.server.store import Store
+
+BASE = "ba5e" * 10
+HEAD = "4ead" * 10
+MACHINE = Machine.of(name="ada", cpu="A CPU", cores=2, os="Linux x86_64", python="CPython 3.11")
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+class Files:
+    """Makes uploadable files in a folder of their own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+
+    def write(self, name: str, content: str | bytes) -> Path:
+        path = self.folder / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def run(
+        self,
+        name: str,
+        *samples: float,
+        benchmark: str = "step",
+        minutes: int = 0,
+        machine: Machine = MACHINE,
+        commit: str | None = None,
+    ) -> Path:
+        """A run of one benchmark."""
+        measured = Run(
+            project="demo",
+            commit=commit,
+            branch=None,
+            machine=machine,
+            created=NOON + timedelta(minutes=minutes),
+            tool="a test",
+            results=(Result(Benchmark(benchmark, {"n": "1"}), samples),),
+        )
+        return self.write(name, measured.to_json())
+
+    def trace(self, name: str, matmul_us: int, steps: int = 3) -> Path:
+        """A trace of some steps with two ops each; a step lasts `matmul_us` + 20."""
+        events = []
+        for step in range(steps):
+            at = step * (matmul_us + 30)
+            for category, op, start, duration in (
+                ("user_annotation", f"ProfilerStep#{step}", at, matmul_us + 20),
+                ("cpu_op", "matmul", at + 1, matmul_us),
+                ("cpu_op", "relu", at + matmul_us + 2, 10),
+            ):
+                events.append(
+                    {"ph": "X", "cat": category, "name": op, "pid": 1, "tid": 1, "ts": start, "dur": duration}
+                )
+        return self.write(name, json.dumps({"traceEvents": events}))
+
+
+class InProcess(httpx.BaseTransport):
+    """Sends requests to an application without a network."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = httpx.ASGITransport(app, raise_app_exceptions=False)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        async def answer() -> httpx.Response:
+            sent = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
+            response = await self._app.handle_async_request(sent)
+            content = await response.aread()
+            return httpx.Response(response.status_code, headers=response.headers, content=content)
+
+        return asyncio.run(answer())
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path / "files")
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return Settings(tmp_path / "lab")
+
+
+@pytest.fixture
+def store(settings: Settings) -> Iterator[Store]:
+    store = Store.open(settings, create=True)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def app(settings: Settings, store: Store) -> FastAPI:
+    return create_app(settings, store, FolderBlobs(settings.blobs))
+
+
+@pytest.fixture
+def client(app: FastAPI) -> Iterator[httpx.Client]:
+    with httpx.Client(transport=InProcess(app), base_url="http://lab") as client:
+        yield client
+
+
+@pytest.fixture
+def local(settings: Settings, store: Store) -> LocalLab:
+    return LocalLab(store, FolderBlobs(settings.blobs))
+
+
+@pytest.fixture(params=["local", "remote"])
+def lab(request: pytest.FixtureRequest, local: LocalLab, app: FastAPI) -> Iterator[Lab]:
+    """The same lab, in this process and behind a server."""
+    if request.param == "local":
+        yield local
+        return
+    remote = RemoteLab("http://lab", InProcess(app))
+    yield remote
+    remote.close()

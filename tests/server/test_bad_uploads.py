@@ -1,0 +1,158 @@
+"""A bad file is refused in one sentence, alike in this process and over HTTP, and leaves nothing behind."""
+
+import gzip
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+from sqlalchemy import create_engine, text
+
+from perflab.server.blobs import Staged
+from perflab.server.errors import Refused
+from perflab.server.lab import Lab, LocalLab
+from perflab.server.schema import Label, Origin
+from perflab.server.settings import Settings
+from perflab.server.store import Store
+
+from .conftest import BASE, Files
+
+SAID = Origin(project="demo", commit=BASE)
+TRACE = '{"traceEvents": [{"ph": "X", "name": "add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}]}'
+
+
+def pytest_benchmark(samples: list[object], **more: object) -> str:
+    entry = {"fullname": "test_a", "name": "test_a", "params": None, "stats": {"data": samples, "median": samples[0]}}
+    return json.dumps(
+        {"machine_info": {}, "commit_info": {}, "benchmarks": [entry], "datetime": "2026-01-31T12:00:00", **more}
+    )
+
+
+BAD = {
+    "text": ("hello", "this is not JSON"),
+    "nothing": ("", "is empty"),
+    "html": ("<!doctype html><html><body>Sign in</body></html>", "this is HTML"),
+    "trace cut short": (TRACE[:-20], "the JSON is cut short"),
+    "gzip cut short": (gzip.compress(TRACE.encode())[:-12], "the gzip data is cut short"),
+    "gzip damaged": (b"\x1f\x8b" + b"\x00" * 50, "the gzip data is damaged"),
+    "no trace": ('{"a": 1}', "JSON, but not a Chrome trace"),
+    "trace without events": ('{"traceEvents": []}', "a trace without events"),
+    "NaN": (pytest_benchmark([float("nan")]), "NaN"),
+    "infinity": (pytest_benchmark([1.0, float("inf")]), "infinite"),
+    "no benchmarks": (pytest_benchmark([1.0], benchmarks=[]), "there are no benchmarks in it"),
+    "benchmarks cut short": (pytest_benchmark([1.0])[:-5], "the JSON is cut short"),
+    "google-benchmark": ('{"context": {}, "benchmarks": [{"name": "a"}]}', "written by google-benchmark"),
+    "hyperfine": ('{"results": [{"command": "sleep 1", "times": [1.0]}]}', "written by hyperfine"),
+    "asv": ('{"commit_hash": "abc", "results": {}}', "written by asv"),
+    "a run of a later version": ('{"format": "perflab.run", "version": 9}', "upgrade perflab"),
+}
+
+
+def assert_untouched(settings: Settings) -> None:
+    """No row in any table, no blob, no temporary file."""
+    engine = create_engine(f"sqlite:///{settings.database}")
+    with engine.connect() as connection:
+        names = connection.scalars(text("select name from sqlite_master where type = 'table' and name != 'lab'")).all()
+        rows = {name: connection.scalar(text(f'select count(*) from "{name}"')) for name in names}
+    engine.dispose()
+    assert len(rows) == 9
+    assert set(rows.values()) == {0}
+    assert [path for path in settings.blobs.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_files_are_refused(lab: Lab, files: Files, settings: Settings, kind: str) -> None:
+    content, reason = BAD[kind]
+    path = files.write("upload.json", content)
+    with pytest.raises(Refused) as caught:
+        lab.upload(path, Label(name="upload.json", said=SAID))
+    sentence = str(caught.value)
+    assert sentence.startswith("upload.json")
+    assert reason in sentence
+    assert str(settings.lab) not in sentence
+    assert_untouched(settings)
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_files_are_answered_with_json(client: httpx.Client, settings: Settings, kind: str) -> None:
+    content, reason = BAD[kind]
+    data = content.encode() if isinstance(content, str) else content
+    response = client.post("/api/uploads", files={"file": ("upload.json", data)}, data={"project": "p", "commit": BASE})
+    assert response.status_code == 422
+    assert response.headers["content-type"] == "application/json"
+    assert list(response.json()) == ["error"]
+    assert reason in response.json()["error"]
+    assert_untouched(settings)
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        (Origin(commit=BASE), "upload.json does not say its project; name it with --project"),
+        (Origin(project="demo"), "upload.json does not say its commit; give the whole SHA with --commit"),
+        (
+            Origin(project="demo", commit="main"),
+            "commit 'main' is no whole SHA; give the 40 hex digits that `git rev-parse` prints",
+        ),
+        (
+            Origin(project="demo", commit=BASE[:7]),
+            "commit 'ba5eba5' is no whole SHA; give the 40 hex digits that `git rev-parse` prints",
+        ),
+        (Origin(project=" ", commit=BASE), "project ' ' is no name; give up to 200 printable characters"),
+        (Origin(project="a\nb", commit=BASE), r"project 'a\nb' is no name; give up to 200 printable characters"),
+        (
+            Origin(project="demo", commit=BASE, branch="b" * 501),
+            f"branch '{'b' * 60}' is no name; give up to 500 printable characters",
+        ),
+    ],
+)
+def test_a_bad_origin_is_refused(lab: Lab, files: Files, settings: Settings, said: Origin, sentence: str) -> None:
+    path = files.write("upload.json", TRACE)
+    with pytest.raises(Refused) as caught:
+        lab.upload(path, Label(name="upload.json", said=said))
+    assert str(caught.value) == sentence
+    assert_untouched(settings)
+
+
+def test_a_sha_is_kept_in_lower_case(lab: Lab, files: Files) -> None:
+    path = files.write("upload.json", TRACE)
+    label = Label(name="upload.json", said=Origin(project="demo", commit=BASE.upper()))
+    assert lab.upload(path, label).commit == BASE
+
+
+def test_a_file_that_is_not_there_is_refused(lab: Lab, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match=r"gone.json cannot be read \(No such file or directory\); name a trace or a"):
+        lab.upload(tmp_path / "gone.json", Label(name="gone.json", said=SAID))
+
+
+@pytest.mark.parametrize(
+    "machine", ["", "[]", "{}", '{"name": "a", "cpu": "b", "cores": "2", "os": "c", "python": "d"}']
+)
+def test_a_bad_machine_is_refused(client: httpx.Client, settings: Settings, machine: str) -> None:
+    fields = {"project": "p", "commit": BASE, "machine": machine}
+    response = client.post("/api/uploads", files={"file": ("upload.json", TRACE)}, data=fields)
+    if machine == "":
+        assert response.status_code == 200
+        return
+    assert response.status_code == 422
+    assert "machine is not a JSON object" in response.json()["error"]
+    assert_untouched(settings)
+
+
+def test_a_disk_that_fails_leaves_nothing(settings: Settings, store: Store, files: Files) -> None:
+    class Failing:
+        def __init__(self) -> None:
+            from perflab.server.blobs import FolderBlobs
+
+            self._blobs = FolderBlobs(settings.blobs)
+            self.stage = self._blobs.stage
+            self.open = self._blobs.open
+
+        def keep(self, staged: Staged) -> None:
+            raise OSError(28, "No space left on device")
+
+    lab = LocalLab(store, Failing())
+    with pytest.raises(OSError, match="No space left"):
+        lab.upload(files.write("upload.json", TRACE), Label(name="upload.json", said=SAID))
+    assert_untouched(settings)
+    assert lab.runs() == []

@@ -1,0 +1,53 @@
+import hashlib
+import io
+from pathlib import Path
+
+import pytest
+
+from perflab.server.blobs import CHUNK, Blobs, FolderBlobs, MemoryBlobs
+from perflab.server.errors import LabRefused, NotFound
+
+CONTENT = b"perflab" * CHUNK
+SHA = hashlib.sha256(CONTENT).hexdigest()
+
+
+@pytest.fixture(params=["folder", "memory"])
+def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
+    return FolderBlobs(tmp_path / "blobs") if request.param == "folder" else MemoryBlobs()
+
+
+def test_kept_bytes_come_back(blobs: Blobs) -> None:
+    for _ in range(2):
+        with blobs.stage(io.BytesIO(CONTENT)) as staged:
+            assert (staged.sha256, staged.size) == (SHA, len(CONTENT))
+            assert staged.path.read_bytes() == CONTENT
+            blobs.keep(staged)
+    with blobs.open(SHA) as file:
+        assert file.read() == CONTENT
+
+
+def test_what_is_not_kept_is_gone(blobs: Blobs) -> None:
+    with blobs.stage(io.BytesIO(CONTENT)) as staged:
+        path = staged.path
+    assert not path.exists()
+    with pytest.raises(NotFound, match=f"the lab has lost the file {SHA}; upload it again"):
+        blobs.open(SHA)
+
+
+def test_a_stream_that_breaks_leaves_nothing(tmp_path: Path) -> None:
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise ConnectionError("gone")
+
+    with pytest.raises(ConnectionError), FolderBlobs(tmp_path).stage(Broken()):
+        pass
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "blobs").write_text("a file")
+    with (
+        pytest.raises(LabRefused, match=r"the lab cannot write to .* \(Not a directory\); choose another folder"),
+        FolderBlobs(tmp_path / "blobs").stage(io.BytesIO(b"")),
+    ):
+        pass
