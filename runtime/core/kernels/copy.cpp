@@ -1,0 +1,146 @@
+// Copies: between layouts and dtypes, into parts of an array, and the ops that are nothing but a copy.
+#include <cstring>
+
+#include "kernels/level.h"
+#include "kernels/walk.h"
+#include "rules.h"
+
+namespace perflab {
+
+namespace {
+
+template <class From, class To>
+void copy_row(const char* from, int64_t from_step, char* to, int64_t to_step, int64_t n) {
+  constexpr int64_t kFrom = sizeof(From), kTo = sizeof(To);
+  if (from_step == kFrom && to_step == kTo) {
+    if constexpr (std::is_same_v<From, To>) {
+      std::memcpy(to, from, static_cast<size_t>(n) * sizeof(To));
+    } else {
+      const From* __restrict x = reinterpret_cast<const From*>(from);
+      To* __restrict y = reinterpret_cast<To*>(to);
+      for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);
+    }
+  } else if (from_step == 0 && to_step == kTo) {
+    const To value = static_cast<To>(*reinterpret_cast<const From*>(from));
+    To* y = reinterpret_cast<To*>(to);
+    for (int64_t i = 0; i < n; ++i) y[i] = value;
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      *reinterpret_cast<To*>(to + i * to_step) = static_cast<To>(*reinterpret_cast<const From*>(from + i * from_step));
+    }
+  }
+}
+
+// A transpose reads across cache lines: in tiles each line is read once. The plane is the row and the axis outside it.
+template <class From, class To>
+void copy_tiled(const Walk& w) {
+  constexpr int64_t kTile = 16;
+  const int d = w.ndim;
+  const int64_t rows = w.shape[d], to_row = w.strides[d][0], from_row = w.strides[d][1];
+  for (int64_t i = 0; i < rows; i += kTile) {
+    for (int64_t j = 0; j < w.n; j += kTile) {
+      const int64_t m = rows - i < kTile ? rows - i : kTile, n = w.n - j < kTile ? w.n - j : kTile;
+      for (int64_t r = i; r < i + m; ++r) {
+        copy_row<From, To>(w.p[1] + r * from_row + j * w.step[1], w.step[1], w.p[0] + r * to_row + j * w.step[0],
+                           w.step[0], n);
+      }
+    }
+  }
+}
+
+// `from` broadcasts to `to`.
+template <class From, class To>
+void copy(const Layout& from, const Layout& to) {
+  if (to.numel == 1) {
+    *to.as<To>() = static_cast<To>(*from.as<From>());
+    return;
+  }
+  if (from.contig && to.contig && (from.numel == to.numel || from.numel == 1)) {
+    const int64_t step = from.numel == 1 ? 0 : sizeof(From);
+    copy_row<From, To>(from.as<char>(), step, to.as<char>(), sizeof(To), to.numel);
+    return;
+  }
+  const Layout* operands[] = {&to, &from};
+  Walk w(operands, 2);
+  if (w.empty()) return;
+  if (w.ndim > 0 && w.strides[w.ndim - 1][1] == sizeof(From) && w.step[1] > 64) {
+    --w.ndim;  // the walk goes from plane to plane
+    do copy_tiled<From, To>(w);
+    while (w.next());
+    return;
+  }
+  do copy_row<From, To>(w.p[1], w.step[1], w.p[0], w.step[0], w.n);
+  while (w.next());
+}
+
+void copy_any(const Layout& from, const Layout& to) {
+  visit(from.dtype, [&](auto a) { visit(to.dtype, [&](auto b) { copy<decltype(a), decltype(b)>(from, to); }); });
+}
+
+// In the order of the input's elements: a reshape changes the output's shape.
+void copy_op(In in, int, const Attrs&, Array* out, int) {
+  Layout to;
+  to.dtype = out[0].dtype;
+  to.take_shape(*in[0]);
+  to.data = out[0].data;
+  copy_any(*in[0], to);
+}
+
+void assign(In in, int, const Attrs&, Array* out, int) {
+  Array copy;
+  copy_any(*apart(in[1], out[0], copy), out[0]);
+}
+
+void concat(In in, int nin, const Attrs& at, Array* out, int) {
+  const int axis = axis_of(out[0], at.v[0]);
+  Layout part = out[0];
+  const int64_t step = part.strides[axis] * static_cast<int64_t>(item_size(part.dtype));
+  for (int i = 0; i < nin; ++i) {
+    part.shape[axis] = in[i]->shape[axis];
+    part.measure();
+    if (part.numel) copy_any(*in[i], part);
+    part.data = part.as<char>() + part.shape[axis] * step;
+  }
+}
+
+void unslice(In in, int, const Attrs& at, Array* out, int) {
+  std::memset(out[0].data, 0, out[0].bytes());
+  Array part;
+  part.alias(out[0]);
+  slice_view(part, at);
+  copy_any(*in[0], part);
+}
+
+void unselect(In in, int, const Attrs& at, Array* out, int) {
+  std::memset(out[0].data, 0, out[0].bytes());
+  Array part;
+  part.alias(out[0]);
+  select_view(part, at);
+  copy_any(*in[0], part);
+}
+
+}  // namespace
+
+void copy_into(const Array& from, Array& to) { copy_any(from, to); }
+
+Array cast(const Array& a, DType to) {
+  Array fresh;
+  fresh.dtype = to;
+  fresh.take_shape(a);
+  fresh.fill_storage();
+  copy_any(a, fresh);
+  return fresh;
+}
+
+void add_copy_kernels(KernelTable& table) {
+  for (int i = 0; i < kDTypes; ++i) {
+    const DType d = static_cast<DType>(i);
+    for (const char* op : {"copy", "reshape", "reshape_like", "astype"}) table.add(op, d, copy_op);
+    table.add("assign", d, assign);
+    table.add("concat", d, concat);
+    table.add("unslice", d, unslice);
+    table.add("unselect", d, unselect);
+  }
+}
+
+}  // namespace perflab

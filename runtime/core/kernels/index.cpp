@@ -1,0 +1,161 @@
+// Elements by their indices: taken, and gathered back by the gradient.
+#include <cstring>
+#include <memory>
+
+#include "kernels/level.h"
+#include "kernels/walk.h"
+#include "rules.h"
+
+namespace perflab {
+
+namespace {
+
+// Indices from either end, checked against the size of an axis, as offsets from its beginning.
+class Indices {
+ public:
+  Indices(const Array& a, int axis, int64_t size)
+      : many_(a.numel > kFew ? new int64_t[static_cast<size_t>(a.numel)] : nullptr), p_(many_ ? many_.get() : few_) {
+    Layout flat;
+    flat.dtype = DType::kInt64;
+    flat.take_shape(a);
+    flat.data = p_;
+    if (a.dtype != DType::kInt32 && a.dtype != DType::kInt64) {
+      throw Error(ErrorKind::kDType, std::string("indices must be int32 or int64, not ") + name(a.dtype));
+    }
+    const Layout* operands[] = {&flat, &a};
+    Walk w(operands, 2);
+    if (w.empty()) return;
+    do {
+      for (int64_t i = 0; i < w.n; ++i) {
+        const char* from = w.p[1] + i * w.step[1];
+        int64_t index = a.dtype == DType::kInt64 ? *reinterpret_cast<const int64_t*>(from)
+                                                 : *reinterpret_cast<const int32_t*>(from);
+        if (index < -size || index >= size) {
+          throw Error(ErrorKind::kIndex, "index " + std::to_string(index) + " is out of range for axis " +
+                                             std::to_string(axis) + " with size " + std::to_string(size));
+        }
+        w.as<int64_t>(0)[i] = index < 0 ? index + size : index;
+      }
+    } while (w.next());
+  }
+  int64_t operator[](int64_t i) const { return p_[i]; }
+
+ private:
+  static constexpr int64_t kFew = 64;
+  int64_t few_[kFew];
+  std::unique_ptr<int64_t[]> many_;
+  int64_t* p_;
+};
+
+// An array cut at one axis: `outer` times `size` slices of `inner` elements.
+struct Cut {
+  int axis;
+  int64_t outer = 1, size = 1, inner = 1;
+
+  Cut(const Layout& a, int64_t which) : axis(axis_of(a, which)) {
+    for (int i = 0; i < axis; ++i) outer *= a.shape[i];
+    if (a.ndim > 0) size = a.shape[axis];
+    for (int i = axis + 1; i < a.ndim; ++i) inner *= a.shape[i];
+  }
+};
+
+const Array* packed(const Array* a, Array& copy) {
+  if (a->contig) return a;
+  copy = cast(*a, a->dtype);
+  return &copy;
+}
+
+template <class T>
+void take(In in, int, const Attrs& at, Array* out, int) {
+  const Array& indices = *in[1];
+  const Cut cut(*in[0], at.v[0]);
+  const Indices which(indices, cut.axis, cut.size);
+  if (out[0].numel == 0) return;
+  Array copy;
+  const T* from = packed(in[0], copy)->template as<T>();
+  T* to = out[0].as<T>();
+  for (int64_t i = 0; i < cut.outer; ++i, from += cut.size * cut.inner) {
+    if (cut.inner == 1) {
+      for (int64_t k = 0; k < indices.numel; ++k) *to++ = from[which[k]];
+    } else {
+      for (int64_t k = 0; k < indices.numel; ++k, to += cut.inner) {
+        std::memcpy(to, from + which[k] * cut.inner, static_cast<size_t>(cut.inner) * sizeof(T));
+      }
+    }
+  }
+}
+
+// Inputs: the cotangent, the array that was taken from (its shape), the indices. An index that comes twice adds twice.
+template <class T>
+void take_grad(In in, int, const Attrs& at, Array* out, int) {
+  const Array& indices = *in[2];
+  const Cut cut(out[0], at.v[0]);
+  std::memset(out[0].data, 0, out[0].bytes());
+  const Indices which(indices, cut.axis, cut.size);
+  if (in[0]->numel == 0) return;
+  Array copy;
+  const T* from = packed(in[0], copy)->template as<T>();
+  T* to = out[0].as<T>();
+  for (int64_t i = 0; i < cut.outer; ++i, to += cut.size * cut.inner) {
+    for (int64_t k = 0; k < indices.numel; ++k, from += cut.inner) {
+      T* row = to + which[k] * cut.inner;
+      for (int64_t j = 0; j < cut.inner; ++j) row[j] += from[j];
+    }
+  }
+}
+
+// visit_one(index into the whole, index into the picked): every pair of elements that take_along joins.
+template <class Visit>
+void along(const Cut& whole, const Array& picked, const Indices& which, Visit visit_one) {
+  const int64_t n = picked.ndim > 0 ? picked.shape[whole.axis] : 1;
+  int64_t k = 0;
+  for (int64_t i = 0; i < whole.outer; ++i) {
+    for (int64_t row = 0; row < n; ++row) {
+      for (int64_t j = 0; j < whole.inner; ++j, ++k) visit_one((i * whole.size + which[k]) * whole.inner + j, k);
+    }
+  }
+}
+
+template <class T>
+void take_along(In in, int, const Attrs& at, Array* out, int) {
+  const Cut cut(*in[0], at.v[0]);
+  const Indices which(*in[1], cut.axis, cut.size);
+  if (out[0].numel == 0) return;
+  Array copy;
+  const T* from = packed(in[0], copy)->template as<T>();
+  T* to = out[0].as<T>();
+  along(cut, *in[1], which, [&](int64_t whole, int64_t k) { to[k] = from[whole]; });
+}
+
+template <class T>
+void take_along_grad(In in, int, const Attrs& at, Array* out, int) {
+  const Cut cut(out[0], at.v[0]);
+  std::memset(out[0].data, 0, out[0].bytes());
+  const Indices which(*in[2], cut.axis, cut.size);
+  if (in[0]->numel == 0) return;
+  Array copy;
+  const T* from = packed(in[0], copy)->template as<T>();
+  T* to = out[0].as<T>();
+  along(cut, *in[2], which, [&](int64_t whole, int64_t k) { to[whole] += from[k]; });
+}
+
+template <class... Ts>
+void add_takes(KernelTable& table, Types<Ts...>) {
+  (table.add("take", DTypeOf<Ts>::value, take<Ts>), ...);
+  (table.add("take_along", DTypeOf<Ts>::value, take_along<Ts>), ...);
+}
+
+template <class... Ts>
+void add_gradients(KernelTable& table, Types<Ts...>) {
+  (table.add("take_grad", DTypeOf<Ts>::value, take_grad<Ts>), ...);
+  (table.add("take_along_grad", DTypeOf<Ts>::value, take_along_grad<Ts>), ...);
+}
+
+}  // namespace
+
+void add_index_kernels(KernelTable& table) {
+  add_takes(table, AnyType{});
+  add_gradients(table, Floats{});
+}
+
+}  // namespace perflab

@@ -1,0 +1,103 @@
+// Softmax and its logarithm along an axis.
+#ifndef LEVEL
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "rules.h"
+
+#define LEVEL_BODY "kernels/softmax.cpp"
+#include "kernels/foreach_level.h"
+
+namespace perflab {
+
+void add_softmax_kernels(KernelTable& table) { LEVELS(add_kernels)(table); }
+
+}  // namespace perflab
+
+#else
+
+#include "kernels/math.h"
+#include "kernels/rows.h"
+
+namespace perflab::LEVEL {
+
+namespace {
+
+template <bool kLog, class T>
+void softmax_row(const T* __restrict p, T* __restrict q, int64_t n) {
+  const T most = join_row<Max>(p, n, 1);
+  for (int64_t i = 0; i < n; ++i) q[i] = exp_of(p[i] - most);
+  const T total = static_cast<T>(join_row<Sum>(q, n, 1));
+  if constexpr (kLog) {
+    const T log = log_of(total);
+    for (int64_t i = 0; i < n; ++i) q[i] = (p[i] - most) - log;
+  } else {
+    const T scale = T(1) / total;
+    for (int64_t i = 0; i < n; ++i) q[i] *= scale;
+  }
+}
+
+// m <= kColumns neighbouring columns of n numbers, which are `row` apart.
+constexpr int64_t kColumns = 128;
+template <bool kLog, class T>
+void softmax_columns(const T* __restrict p, T* __restrict q, int64_t m, int64_t n, int64_t row) {
+  T most[kColumns], total[kColumns];
+  for (int64_t j = 0; j < m; ++j) most[j] = p[j], total[j] = 0;
+  for (int64_t i = 1; i < n; ++i) {
+    for (int64_t j = 0; j < m; ++j) Max::join(most[j], p[i * row + j]);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < m; ++j) {
+      const T e = exp_of(p[i * row + j] - most[j]);
+      q[i * row + j] = e;
+      total[j] += e;
+    }
+  }
+  for (int64_t j = 0; j < m; ++j) total[j] = kLog ? log_of(total[j]) : T(1) / total[j];
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < m; ++j) {
+      const int64_t at = i * row + j;
+      q[at] = kLog ? (p[at] - most[j]) - total[j] : q[at] * total[j];
+    }
+  }
+}
+
+template <bool kLog, class T>
+void softmax(In in, int, const Attrs& at, Array* out, int) {
+  const Array* a = in[0];
+  if (a->numel == 0) return;
+  Array packed;
+  if (!a->contig) packed = cast(*a, a->dtype), a = &packed;
+  const int axis = axis_of(*a, at.v[0]);
+  int64_t n = 1, inner = 1;
+  if (a->ndim > 0) n = a->shape[axis];
+  for (int i = axis + 1; i < a->ndim; ++i) inner *= a->shape[i];
+  const T* p = a->template as<T>();
+  T* q = out[0].as<T>();
+  for (int64_t i = 0; i < a->numel; i += n * inner) {
+    if (inner == 1) {
+      softmax_row<kLog>(p + i, q + i, n);
+      continue;
+    }
+    for (int64_t j = 0; j < inner; j += kColumns) {
+      softmax_columns<kLog>(p + i + j, q + i + j, inner - j < kColumns ? inner - j : kColumns, n, inner);
+    }
+  }
+}
+
+void add_kernels(KernelTable& table) {
+  table.add("softmax", DType::kFloat32, softmax<false, float>);
+  table.add("softmax", DType::kFloat64, softmax<false, double>);
+  table.add("log_softmax", DType::kFloat32, softmax<true, float>);
+  table.add("log_softmax", DType::kFloat64, softmax<true, double>);
+}
+
+}  // namespace
+
+}  // namespace perflab::LEVEL
+
+#endif

@@ -1,0 +1,41 @@
+// A walk over arrays of one shape, row by row: the axes are merged where all of them step evenly, and a row is the
+// last.
+#pragma once
+#include "array.h"
+
+namespace perflab {
+
+constexpr int kMaxOperands = 4;
+
+struct Walk {
+  int operands, ndim = 0;  // axes outside the row
+  int64_t rows = 1, n = 1;
+  char* p[kMaxOperands];       // where the row begins, in each array
+  int64_t step[kMaxOperands];  // between its elements, in bytes; 0 where the array is broadcast
+  int64_t shape[kMaxDim], at[kMaxDim], strides[kMaxDim][kMaxOperands];
+
+  // The shape is that of the first array, which the walk visits in the order of its memory; the others broadcast to it.
+  Walk(const Layout* const* arrays, int operands);
+
+  template <class T>
+  T* as(int i) const {
+    return reinterpret_cast<T*>(p[i]);
+  }
+  bool empty() const { return n == 0 || rows == 0; }
+  // To the next row; false after the last.
+  bool next() {
+    for (int d = ndim - 1; d >= 0; --d) {
+      for (int k = 0; k < operands; ++k) p[k] += strides[d][k];
+      if (++at[d] < shape[d]) return true;
+      for (int k = 0; k < operands; ++k) p[k] -= strides[d][k] * shape[d];
+      at[d] = 0;
+    }
+    return false;
+  }
+};
+
+// The value an in-place op reads beside the array that it writes. Where the two overlap other than element on element,
+// it must be a copy.
+const Array* apart(const Array* value, const Array& out, Array& copy);
+
+}  // namespace perflab

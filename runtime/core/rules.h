@@ -1,0 +1,17 @@
+// What shape rules and kernels both ask of attributes: axes counted from either end, and the views they describe.
+#pragma once
+#include "op.h"
+
+namespace perflab {
+
+// A 0-d array counts as having one axis of size 1. Throws Error(kShape) when out of range.
+int axis_of(const Layout& a, int64_t axis);
+
+// Bit i: axis i is named in the words of an attribute of kind a (None names all). Throws Error(kShape).
+unsigned axes_of(const Layout& a, const int64_t* words);
+
+// Turn an array into a part of itself; attribute words as of the ops slice and select. Throw Error(kIndex).
+void slice_view(Array& a, const Attrs& attrs);
+void select_view(Array& a, const Attrs& attrs);
+
+}  // namespace perflab
