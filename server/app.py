@@ -1,17 +1,20 @@
 """The web application over one lab."""
 
-from fastapi import APIRouter, FastAPI, Request
+from http import HTTPStatus
+
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from perflab.benchmarks.errors import BenchmarkError
+from perflab.dashboards.pages import error_page
 
 from .blobs import Blobs
 from .errors import Ambiguous, LabError, NotFound, Refused
 from .lab import LocalLab
-from .routes import compare, results, runs, series, traces, uploads
+from .routes import compare, pages, results, runs, series, traces, uploads
 from .settings import Settings
 from .store import Store
 
@@ -21,7 +24,7 @@ STATUS: dict[type[Exception], int] = {Refused: 422, NotFound: 404, Ambiguous: 40
 def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     """The routes under /api, their description in /openapi.json, and the pages.
 
-    Every refusal is a 4xx with a JSON body {"error": "one sentence"}. The caller closes the store.
+    Every refusal of the API is a 4xx with a JSON body {"error": "one sentence"}. The caller closes the store.
     """
     app = FastAPI(
         title="perflab",
@@ -36,6 +39,7 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     for module in (uploads, runs, traces, results, compare, series):
         api.include_router(module.router)
     app.include_router(api)
+    app.include_router(pages.router)
     app.add_exception_handler(LabError, _lab_error)
     app.add_exception_handler(BenchmarkError, _bad_option)
     app.add_exception_handler(RequestValidationError, _bad_request)
@@ -48,33 +52,39 @@ def _operation(route: APIRoute) -> str:
     return route.name
 
 
-def _answer(status: int, sentence: str) -> JSONResponse:
-    return JSONResponse({"error": sentence}, status)
+def _answer(request: Request, status: int, sentence: str) -> Response:
+    """A refusal: JSON for the API, a page for everything else."""
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"error": sentence}, status)
+    return HTMLResponse(error_page(status, HTTPStatus(status).phrase, sentence), status)
 
 
-def _lab_error(request: Request, error: Exception) -> JSONResponse:
-    return _answer(STATUS.get(error.__class__, 500), str(error))
+def _lab_error(request: Request, error: Exception) -> Response:
+    return _answer(request, STATUS.get(error.__class__, 500), str(error))
 
 
-def _bad_option(request: Request, error: Exception) -> JSONResponse:
-    return _answer(422, str(error))
+def _bad_option(request: Request, error: Exception) -> Response:
+    return _answer(request, 422, str(error))
 
 
-def _bad_request(request: Request, error: Exception) -> JSONResponse:
+def _bad_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place, *name = (str(part) for part in first["loc"])
     where = f"{place} {'.'.join(name)}".strip()
-    return _answer(422, f"{where}: {first['msg']}; /openapi.json says what {request.method} {request.url.path} takes")
-
-
-def _http_error(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, HTTPException)
-    sentence = f"{request.method} {request.url.path}: {error.detail}; /openapi.json lists what can be asked"
-    return JSONResponse({"error": sentence}, error.status_code, headers=dict(error.headers or {}))
-
-
-def _failure(request: Request, error: Exception) -> JSONResponse:
     return _answer(
-        500, f"{request.method} {request.url.path} failed ({type(error).__name__}); the server's log says why"
+        request, 422, f"{where}: {first['msg']}; /openapi.json says what {request.method} {request.url.path} takes"
     )
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    advice = "/openapi.json lists what can be asked" if request.url.path.startswith("/api/") else "begin at /"
+    response = _answer(request, error.status_code, f"{request.method} {request.url.path}: {error.detail}; {advice}")
+    response.headers.update(error.headers or {})
+    return response
+
+
+def _failure(request: Request, error: Exception) -> Response:
+    sentence = f"{request.method} {request.url.path} failed ({type(error).__name__}); the server's log says why"
+    return _answer(request, 500, sentence)

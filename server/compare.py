@@ -60,5 +60,5 @@ def measured(runs: Sequence[RunDetail]) -> list[result.Run]:
     ]
 
 
-def _step_time(trace: Trace) -> float:
-    return float(trace.summary.get("step_ns") or 0)
+def _step_time(trace: Trace) -> int:
+    return int(trace.summary["step_ns"])

@@ -162,6 +162,12 @@ def test_unknown_routes_and_methods_are_refused_in_json(client: httpx.Client) ->
     assert wrong.headers["allow"] == "GET"
 
 
+def test_an_unknown_page_is_refused_with_a_page(client: httpx.Client) -> None:
+    unknown = client.get("/nothing")
+    assert (unknown.status_code, unknown.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert "GET /nothing: Not Found; begin at /" in unknown.text
+
+
 def test_a_failure_is_json_and_tells_no_secrets(client: httpx.Client, app: FastAPI) -> None:
     def fail() -> None:
         raise RuntimeError("secret")
