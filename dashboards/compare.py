@@ -9,11 +9,12 @@ from perflab.profiler.analysis.diff import OpDelta, TraceDiff
 from . import theme, units
 
 BAR_LIMIT = 16
+OUTSIDE = "outside of ops"
 
 
 @dataclass(frozen=True)
 class DeltaRow:
-    """One op of the comparison; `delta` per step, `share` of the whole change of self time (its sign kept)."""
+    """One op of the comparison, per step; `share` is its part of the step's change, None where the signs differ."""
 
     delta: OpDelta
     share: float | None
@@ -27,47 +28,70 @@ class DeltaRow:
 
 
 def rows(diff: TraceDiff) -> list[DeltaRow]:
-    """Every op that differs or not, in the diff's own order (largest change of self time first)."""
-    change = sum(op.self_ns for op in diff.ops)
-    return [DeltaRow(op, op.self_ns / change if change else None) for op in diff.ops]
+    """Every op of either side, largest change of self time first."""
+    return [DeltaRow(op, share(op.self_ns, diff)) for op in diff.ops]
+
+
+def share(ns: float, diff: TraceDiff) -> float | None:
+    """What part of the step's change `ns` makes up; None where it goes the other way."""
+    return ns / diff.step_ns if ns * diff.step_ns > 0 else None
 
 
 def figure(diff: TraceDiff) -> go.Figure:
-    """Diverging bars: self time gained (right) and lost (left) by op, the BAR_LIMIT largest changes, largest on top."""
-    shown = [op for op in diff.ops if op.self_ns != 0][:BAR_LIMIT]
-    scale = units.duration_scale(max((abs(op.self_ns) for op in shown), default=0))
-    values = [op.self_ns / scale.divisor for op in shown]
-    reach = max((abs(value) for value in values), default=1.0) * 1.25
-    low = -reach if min(values, default=0) < 0 else 0.0
-    high = reach if max(values, default=0) > 0 else 0.0
+    """Diverging bars: self time gained (right) and lost (left) by op, the BAR_LIMIT largest changes, largest on top.
+
+    The last bars are all other ops together, and the change of the step that lies outside of ops.
+    """
+    changed = [op for op in diff.ops if op.self_ns != 0]
+    shown, others = changed[:BAR_LIMIT], changed[BAR_LIMIT:]
+    bars = [(op.name, op.self_ns, _hover(op)) for op in shown]
+    if others:
+        bars.append((f"{len(others)} other ops", sum(op.self_ns for op in others), "all of them together"))
+    if diff.elsewhere_ns:
+        bars.append((OUTSIDE, diff.elsewhere_ns, "Python between ops, input, waiting"))
+    scale = units.duration_scale(max((abs(ns) for _, ns, _ in bars), default=0))
+    values = [ns / scale.divisor for _, ns, _ in bars]
+    low, high = min(0.0, *values), max(0.0, *values)
+    # Room for the number at the end of a bar.
+    room = (high - low) * 0.16
     drawn = theme.figure(
-        height=len(shown) * 24 + 64,
+        height=len(bars) * 24 + 56,
+        margin={"t": 2},
         bargap=0.3,
         showlegend=False,
         hovermode="closest",
         dragmode=False,
         xaxis={
-            "range": [low, high],
-            "title": {"text": f"change of self time, {scale.unit} (head − base)"},
+            "range": [low - room if low else 0.0, high + room if high else 0.0],
+            "title": {"text": f"change of self time per step, {scale.unit} (head − base)"},
             "fixedrange": True,
             "zeroline": True,
         },
-        yaxis={"autorange": "reversed", "showgrid": False, "fixedrange": True, "type": "category", "ticksuffix": "  "},
+        yaxis={
+            "autorange": "reversed",
+            "showgrid": False,
+            "fixedrange": True,
+            "type": "category",
+            "ticklabelstandoff": 8,
+        },
     )
     drawn.add_bar(
         orientation="h",
         x=values,
-        y=[op.name for op in shown],
+        y=[name for name, _, _ in bars],
         marker={"color": [theme.WORSE if value > 0 else theme.BETTER for value in values]},
-        text=[units.signed(units.duration(op.self_ns)) for op in shown],
+        text=[units.signed(units.duration(ns)) for _, ns, _ in bars],
         textposition="outside",
         cliponaxis=False,
-        customdata=[
-            f"self {units.duration(op.base_self_ns)} → {units.duration(op.head_self_ns)}"
-            f"<br>count {units.whole(op.base_count)} → {units.whole(op.head_count)}"
-            f"<br>bytes {units.size(op.base_bytes)} → {units.size(op.head_bytes)}"
-            for op in shown
-        ],
+        customdata=[hover for _, _, hover in bars],
         hovertemplate="<b>%{y}</b><br>%{customdata}<extra></extra>",
     )
     return drawn
+
+
+def _hover(op: OpDelta) -> str:
+    return (
+        f"self {units.duration(op.base_self_ns)} → {units.duration(op.head_self_ns)}"
+        f"<br>count {units.whole(op.base_count)} → {units.whole(op.head_count)}"
+        f"<br>bytes {units.size(op.base_bytes)} → {units.size(op.head_bytes)}"
+    )

@@ -52,7 +52,8 @@ def note(waits: Sequence[GilWait]) -> str:
         return ""
     waited = sum(wait.wait_ns for wait in waits)
     threads = len({wait.track for wait in waits})
-    sentence = f"{units.duration(waited)} in {_counted(len(waits), 'wait')} of {_counted(threads, 'thread')}"
+    taken = f"{_counted(len(waits), 'acquisition')} by {_counted(threads, 'thread')}"
+    sentence = f"{units.duration(waited)} of waiting in {taken}"
     left_out = len(waits) - POINT_LIMIT
     return f"{sentence}; the longest {units.whole(POINT_LIMIT)} are drawn" if left_out > 0 else sentence
 

@@ -47,16 +47,13 @@ def trace_stats(
     per_step = f"{units.whole(calls / len(steps))} a step" if steps else f"{len(averages.rows)} kinds"
     stats.append(Stat("ops", units.whole(calls), per_step))
     stats.append(Stat("self time of ops", units.duration(self_ns), f"{units.share(self_ns / span_ns)} of the span"))
-    if kernel_ns:
-        stats.append(
-            Stat("in kernels", units.share(min(kernel_ns / self_ns, 1.0)), f"{units.duration(kernel_ns)} of it")
-        )
+    if kernel_ns and self_ns:
+        stats.append(Stat("kernel time", units.duration(kernel_ns), f"{units.share(kernel_ns / self_ns)} of self time"))
     if curve is not None:
         end = units.size(int(curve.allocated[-1]))
         stats.append(Stat("peak memory", units.size(curve.peak_bytes), f"{end} at the end"))
-    count = len(waits)
-    note = f"{units.whole(count)} waits" if count != 1 else "1 wait"
-    stats.append(Stat("waiting for the GIL", units.duration(waited), note if count else "none recorded"))
+    acquired = f"{units.whole(len(waits))} acquisitions" if waits else "none recorded"
+    stats.append(Stat("waiting for the GIL", units.duration(waited), acquired))
     return stats
 
 

@@ -9,7 +9,8 @@ from perflab.profiler.analysis.averages import Averages
 class OpRow:
     """One op summed over the trace. Times in ns, bytes in bytes, shares as fractions of 1.
 
-    `self_share` is of the self time of all ops; `kernel_share` is of the op's own total time.
+    `self_share` is of the self time of all ops; `kernel_share` is of the op's self time, above 1 where a device's
+    kernels ran longer than the op that launched them.
     """
 
     name: str
@@ -34,7 +35,7 @@ def rows(averages: Averages) -> list[OpRow]:
             self_share=row.self_ns / everything if everything else 0.0,
             total_ns=row.total_ns,
             mean_self_ns=row.self_ns / row.count,
-            kernel_share=min(row.kernel_ns / row.total_ns, 1.0) if row.total_ns and row.kernel_ns else None,
+            kernel_share=row.kernel_ns / row.self_ns if row.self_ns and row.kernel_ns else None,
             allocated_bytes=row.allocated_bytes,
             gil_wait_ns=row.gil_wait_ns,
         )

@@ -7,6 +7,8 @@ from functools import cache
 
 import plotly.graph_objects as go
 
+from perflab.profiler.analysis.gil import HELD
+
 SANS = '-apple-system, "Segoe UI", Roboto, Ubuntu, Cantarell, "Helvetica Neue", Arial, "Liberation Sans", sans-serif'
 MONO = 'ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", "DejaVu Sans Mono", monospace'
 
@@ -111,7 +113,8 @@ def slice_colour(category: str, name: str) -> str:
     base = category_colour(category)
     red, green, blue = (int(base[at : at + 2], 16) / 255 for at in (1, 3, 5))
     hue, lightness, saturation = colorsys.rgb_to_hls(red, green, blue)
-    lightness += _SHADES[zlib.crc32(name.encode()) % len(_SHADES)]
+    # Holding the GIL is pale, waiting for it is not.
+    lightness += 0.22 if name.startswith(HELD) else _SHADES[zlib.crc32(name.encode()) % len(_SHADES)]
     return "#" + "".join(f"{round(channel * 255):02x}" for channel in colorsys.hls_to_rgb(hue, lightness, saturation))
 
 

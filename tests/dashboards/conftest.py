@@ -1,16 +1,30 @@
-"""Synthetic traces of a small training loop, made by arithmetic alone, so that every number in a figure can be checked."""
+"""Synthetic traces of a small training loop, made by arithmetic alone, and a lab filled with them that is served."""
 
-from collections.abc import Callable
+import io
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 
 import pytest
+import uvicorn
 
+from perflab.benchmarks.machine import Machine
+from perflab.benchmarks.result import Benchmark, Result, Run
+from perflab.profiler import chrome
 from perflab.profiler.builder import TraceBuilder
 from perflab.profiler.trace import Trace, Track
+from perflab.server.app import create_app
+from perflab.server.blobs import FolderBlobs
+from perflab.server.lab import LocalLab
+from perflab.server.schema import Label, Origin
+from perflab.server.serving import address, listen
+from perflab.server.settings import Settings
+from perflab.server.store import Store
 
 MAIN = Track(100, 100, "main", "python")
-ENGINE = Track(100, 101, "engine", "python")
-GIL = Track(100, 100, "main: GIL", "python")
+GIL = Track(100, "100 GIL", "main: GIL", "python")
 
 FORWARD = (("embedding", 18_000), ("matmul", 260_000), ("add", 21_000), ("tanh", 64_000), ("matmul", 410_000))
 LOSS = (("log_softmax", 150_000), ("gather", 9_000), ("mean", 6_000))
@@ -79,8 +93,9 @@ class TrainingLoop:
             )
             self.builder.flow("fwdbwd", handle, node)
             if gil:
-                self.builder.slice("waiting", start, 7_000, track=GIL, category="gil", args={"reason": "hook"})
-                self.builder.slice("holding", start + 7_000, 9_000, track=GIL, category="gil", args={"reason": "hook"})
+                thread = {"Thread": MAIN.tid}
+                self.builder.slice("GIL wait: hook", start, 7_000, track=GIL, category="gil", args=thread)
+                self.builder.slice("GIL held: hook", start + 7_000, 9_000, track=GIL, category="gil", args=thread)
             self.now += 1_500
 
 
@@ -99,3 +114,83 @@ def training_trace() -> MakeTrace:
         return loop.builder.build()
 
     return make
+
+
+BASE, MIDDLE, HEAD = "ba5e" * 10, "5a1d" * 10, "4ead" * 10
+MACHINE = Machine.of(name="ada", cpu="A CPU", cores=2, os="Linux x86_64", python="CPython 3.11")
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+RUNS = 6
+# name, parameters, seconds at the base, and how much longer the head takes
+BENCHMARKS = (
+    ("train/step.py::test_step", {"batch": "64"}, 4.1e-3, 1.31),
+    ("train/step.py::test_export", {}, 1.7, 0.9),
+    ("ops/overhead.py::test_add", {"size": "1"}, 1.3e-7, 1.0),
+)
+
+
+def fill(lab: LocalLab, folder: Path, make: MakeTrace) -> None:
+    """Three commits with RUNS runs of each benchmark, the first and the last with a trace."""
+    noise = Random(7)
+    for number, (commit, slower) in enumerate(((BASE, 0.0), (MIDDLE, 0.0), (HEAD, 1.0))):
+        for index in range(RUNS):
+            run = Run(
+                project="demo",
+                commit=commit,
+                branch="main",
+                machine=MACHINE,
+                created=NOON + timedelta(hours=number, minutes=index),
+                tool="a test",
+                results=tuple(
+                    Result(
+                        Benchmark(name, params),
+                        tuple(seconds * (1 + slower * (more - 1)) * noise.uniform(0.98, 1.02) for _ in range(5)),
+                    )
+                    for name, params, seconds, more in BENCHMARKS
+                ),
+            )
+            lab.upload_stream(io.BytesIO(run.to_json().encode()), Label(name=f"run-{index}.json"))
+        if commit != MIDDLE:
+            path = folder / f"{commit[:4]}.json.gz"
+            chrome.write(make(6, slow=commit == HEAD, seed=number), path)
+            label = Label(
+                name=path.name,
+                said=Origin(project="demo", commit=commit, branch="main"),
+                machine=MACHINE,
+                created=NOON + timedelta(hours=number, minutes=30),
+            )
+            with path.open("rb") as file:
+                lab.upload_stream(file, label)
+
+
+def served(settings: Settings) -> Iterator[str]:
+    """The address at which the lab of `settings` is served by a thread."""
+    store = Store.open(settings, create=True)
+    listener = listen(settings.host, 0)
+    app = create_app(settings, store, FolderBlobs(settings.blobs))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield address(listener)
+    finally:
+        server.should_exit = True
+        thread.join()
+        store.close()
+        listener.close()
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory, training_trace: MakeTrace) -> Iterator[str]:
+    """The address of a lab with three commits of the project demo."""
+    folder = tmp_path_factory.mktemp("pages")
+    settings = Settings(lab=folder / "lab")
+    filled = LocalLab.open(settings, create=True)
+    fill(filled, folder, training_trace)
+    filled.close()
+    yield from served(settings)
+
+
+@pytest.fixture(scope="session")
+def empty_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a lab to which nothing was uploaded."""
+    yield from served(Settings(lab=tmp_path_factory.mktemp("empty") / "lab"))
