@@ -1,8 +1,14 @@
 // What shape rules and kernels both ask of attributes: axes counted from either end, and the views they describe.
 #pragma once
+#include <span>
+
 #include "op.h"
 
 namespace perflab {
+
+constexpr int kTupleWords = 1 + kMaxDim;  // of an attribute of kind t or a
+
+[[noreturn]] void fail_shape(const std::string& what);
 
 // A 0-d array counts as having one axis of size 1. Throws Error(kShape) when out of range.
 int axis_of(const Layout& a, int64_t axis);
@@ -13,5 +19,7 @@ unsigned axes_of(const Layout& a, const int64_t* words);
 // Turn an array into a part of itself; attribute words as of the ops slice and select. Throw Error(kIndex).
 void slice_view(Array& a, const Attrs& attrs);
 void select_view(Array& a, const Attrs& attrs);
+
+std::span<const ShapeRule> view_rules();
 
 }  // namespace perflab

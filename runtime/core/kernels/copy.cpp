@@ -1,7 +1,7 @@
 // Copies: between layouts and dtypes, into parts of an array, and the ops that are nothing but a copy.
 #include <cstring>
 
-#include "kernels/level.h"
+#include "kernels/table.h"
 #include "kernels/walk.h"
 #include "rules.h"
 
@@ -86,10 +86,7 @@ void copy_op(In in, int, const Attrs&, Array* out, int) {
   copy_any(*in[0], to);
 }
 
-void assign(In in, int, const Attrs&, Array* out, int) {
-  Array copy;
-  copy_any(*apart(in[1], out[0], copy), out[0]);
-}
+void assign(In in, int, const Attrs&, Array* out, int) { copy_any(*in[1], out[0]); }
 
 void concat(In in, int nin, const Attrs& at, Array* out, int) {
   const int axis = axis_of(out[0], at.v[0]);
@@ -135,7 +132,7 @@ Array cast(const Array& a, DType to) {
 void add_copy_kernels(KernelTable& table) {
   for (int i = 0; i < kDTypes; ++i) {
     const DType d = static_cast<DType>(i);
-    for (const char* op : {"copy", "reshape", "reshape_like", "astype"}) table.add(op, d, copy_op);
+    for (const char* op : {"copy", "reshape", "reshape_like", "astype", "astype_like"}) table.add(op, d, copy_op);
     table.add("assign", d, assign);
     table.add("concat", d, concat);
     table.add("unslice", d, unslice);

@@ -61,9 +61,8 @@ void binary_row_left(T a, const T* b, O* o, int64_t n) {
 }
 
 template <class F, class T, class O>
-void binary_strided(const Array& a, const Array& value, Array& o) {
-  Array copy;
-  const Layout* operands[] = {&o, &a, apart(&value, o, copy)};
+void binary_strided(const Array& a, const Array& b, Array& o) {
+  const Layout* operands[] = {&o, &a, &b};
   Walk w(operands, 3);
   if (w.empty()) return;
   constexpr int64_t kStep = sizeof(T);
@@ -93,7 +92,7 @@ void binary(In in, int, const Attrs&, Array* out, int) {
     *o.as<O>() = F{}(*a.as<T>(), *b.as<T>());
     return;
   }
-  if (a.contig && b.contig && o.contig && (b.storage != o.storage || b.data == o.data)) {
+  if (a.contig && b.contig && o.contig) {
     if (a.numel == n && b.numel == n) return binary_row<F>(a.as<T>(), b.as<T>(), o.as<O>(), n);
     if (a.numel == n && b.numel == 1) return binary_row_right<F>(a.as<T>(), *b.as<T>(), o.as<O>(), n);
     if (a.numel == 1 && b.numel == n) return binary_row_left<F>(*a.as<T>(), b.as<T>(), o.as<O>(), n);

@@ -2,6 +2,7 @@
 // the level that this machine runs. No include guard: each file of kernels includes it. Every standard header that a
 // body needs must come before, or its inline functions would be compiled for the wrong CPU.
 #include "kernels/level.h"
+#include "kernels/table.h"
 
 #define LEVEL baseline
 #include LEVEL_BODY

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <memory>
 
-#include "kernels/level.h"
+#include "kernels/table.h"
 #include "kernels/walk.h"
 #include "rules.h"
 

@@ -28,21 +28,4 @@ int level() {
 
 const char* cpu_level() { return level() == 4 ? "x86-64-v4" : level() == 3 ? "x86-64-v3" : "baseline"; }
 
-void KernelTable::add(const char* op, DType dtype, Kernel kernel) { rows.push_back({op, dtype, kernel}); }
-
-std::vector<NativeKernel>& native_kernels() {
-  static KernelTable table = [] {
-    KernelTable t;
-    add_pointwise_kernels(t);
-    add_compare_kernels(t);
-    add_reduce_kernels(t);
-    add_softmax_kernels(t);
-    add_matmul_kernels(t);
-    add_copy_kernels(t);
-    add_index_kernels(t);
-    return t;
-  }();
-  return table.rows;
-}
-
 }  // namespace perflab

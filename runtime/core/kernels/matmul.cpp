@@ -4,7 +4,7 @@
 #include <climits>
 #include <cstring>
 
-#include "kernels/level.h"
+#include "kernels/table.h"
 
 namespace perflab {
 

@@ -108,7 +108,7 @@ void add_kernels(KernelTable& table) {
   NATIVE_UNARY(Floats, log, log_of(x));
   NATIVE_UNARY(Floats, tanh, tanh_of(x));
   NATIVE_UNARY(Floats, sigmoid, sigmoid_of(x));
-  NATIVE_UNARY(Floats, relu, x < 0 ? T(0) : x);  // not-a-number stays
+  NATIVE_UNARY(Numbers, relu, x < 0 ? T(0) : x);  // not-a-number stays
 
   NATIVE_BINARY(Numbers, add, T(wrap(a) + wrap(b)));
   NATIVE_BINARY(Numbers, sub, T(wrap(a) - wrap(b)));

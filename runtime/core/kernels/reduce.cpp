@@ -208,6 +208,9 @@ void argmax(In in, int, const Attrs& at, Array* out, int) {
     *to = first_maximum(a->as<T>(), a->numel, 1);
     return;
   }
+  if (__builtin_popcount(gone) != 1) {
+    throw Error(ErrorKind::kValue, "a position counts along one axis, or all of them: give one of shape " + show(*a));
+  }
   const int axis = __builtin_ctz(gone);
   const int64_t n = a->shape[axis], inner = a->strides[axis], outer = a->numel / (n * inner);
   for (int64_t i = 0; i < outer; ++i) {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "op.h"
-
 namespace perflab {
 
 namespace {
@@ -58,15 +56,6 @@ Walk::Walk(const Layout* const* arrays, int operands) : operands(operands) {
     rows *= shape[ndim];
     std::copy_n(axes[ndim].strides, operands, strides[ndim]);
   }
-}
-
-const Array* apart(const Array* value, const Array& out, Array& copy) {
-  if (!value->storage || value->storage != out.storage) return value;
-  bool same = value->data == out.data && same_shape(*value, out);
-  for (int i = 0; same && i < out.ndim; ++i) same = value->strides[i] == out.strides[i];
-  if (same) return value;
-  copy = cast(*value, value->dtype);
-  return &copy;
 }
 
 }  // namespace perflab

@@ -34,8 +34,4 @@ struct Walk {
   }
 };
 
-// The value an in-place op reads beside the array that it writes. Where the two overlap other than element on element,
-// it must be a copy.
-const Array* apart(const Array* value, const Array& out, Array& copy);
-
 }  // namespace perflab
