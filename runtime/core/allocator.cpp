@@ -19,7 +19,7 @@ size_t rounded(size_t bytes) { return std::max<size_t>(bytes + 63, 64) & ~size_t
 }  // namespace
 
 void* allocate(size_t bytes, Stream) {
-  void* block = bytes > SIZE_MAX / 2 ? nullptr : std::aligned_alloc(64, rounded(bytes));
+  void* block = bytes >> 39 ? nullptr : std::aligned_alloc(64, rounded(bytes));  // sanitizers end the program on more
   if (!block) throw std::bad_alloc();
   in_use += rounded(bytes);
   return block;
@@ -117,21 +117,25 @@ void* allocate_slow(size_t bytes) {
 
 void* allocate(size_t bytes, Stream) {
   Cache* mine = cache;
-  if (bytes > kLargestSmall || !mine) [[unlikely]] return allocate_slow(bytes);
+  if (bytes > kLargestSmall || !mine) [[unlikely]]
+    return allocate_slow(bytes);
   Cache::List& list = mine->lists[size_class(bytes)];
   Block* block = list.head;
-  if (!block) [[unlikely]] return allocate_slow(bytes);
+  if (!block) [[unlikely]]
+    return allocate_slow(bytes);
   list.head = block->next, ++list.room;
   return block;
 }
 
 void deallocate(void* memory, size_t bytes, Stream) noexcept {
-  if (bytes > kLargestSmall || (!cache && !make_cache())) [[unlikely]] return pool().deallocate(memory, bytes);
+  if (bytes > kLargestSmall || (!cache && !make_cache())) [[unlikely]]
+    return pool().deallocate(memory, bytes);
   const int c = size_class(bytes);
   Cache::List& list = cache->lists[c];
   auto* block = static_cast<Block*>(memory);
   block->next = list.head, list.head = block;
-  if (--list.room < 0) [[unlikely]] cache->give_back(c, most(c) / 2);
+  if (--list.room < 0) [[unlikely]]
+    cache->give_back(c, most(c) / 2);
 }
 
 size_t reserved_bytes() { return pool().reserved_bytes(); }

@@ -1,5 +1,6 @@
-// The caching allocator for host memory: per-thread free lists of size classes below 1 MiB, cached huge-page-backed blocks
-// from there on. Sizes come back with the pointer (the owner knows them), so blocks carry no header; all are 64-byte aligned.
+// The caching allocator for host memory: per-thread free lists of size classes below 1 MiB, cached huge-page-backed
+// blocks from there on. Sizes come back with the pointer (the owner knows them), so blocks carry no header; all are
+// 64-byte aligned.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -4,8 +4,8 @@
 
 namespace perflab {
 
-// The forking thread takes the mutex before, and frees it after, in parent and child. Lives as long as the process; nobody
-// takes one of these while holding another.
+// The forking thread takes the mutex before, and frees it after, in parent and child. Lives as long as the process;
+// nobody takes one of these while holding another.
 void hold_across_fork(std::mutex& mutex);
 
 }  // namespace perflab

@@ -17,9 +17,10 @@
 namespace perflab {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{2} << 20;   // a huge page: first touched, it costs 5 ns an event, in small pages 20
+constexpr size_t kChunkBytes =
+    size_t{2} << 20;  // a huge page: first touched, it costs 5 ns an event, in small pages 20
 constexpr size_t kChunkEvents = kChunkBytes / sizeof(Event);
-constexpr size_t kGrant = 256;                    // events of the session's limit that a thread takes at a time
+constexpr size_t kGrant = 256;  // events of the session's limit that a thread takes at a time
 constexpr size_t kKeptChunks = 16;
 
 struct Chunk {

@@ -26,7 +26,8 @@ Event& next_event_slow();
 inline Event& next_event() {
   EventLane& lane = *event_lane;
   Event* e = lane.at.load(std::memory_order_relaxed);
-  if (e >= lane.end.load(std::memory_order_relaxed)) [[unlikely]] return next_event_slow();
+  if (e >= lane.end.load(std::memory_order_relaxed)) [[unlikely]]
+    return next_event_slow();
   e->kind = EventKind{};
   lane.at.store(e + 1, std::memory_order_release);
   return *e;
@@ -37,7 +38,7 @@ void start_recording(size_t max_events);
 void stop_recording();
 uint64_t dropped_events();  // since the last start
 
-struct Recorded {  // one thread's events of one chunk; the memory stays valid while the chunk is held
+struct Recorded {   // one thread's events of one chunk; the memory stays valid while the chunk is held
   uint64_t thread;  // the operating system's thread id
   Event* events;
   size_t count;

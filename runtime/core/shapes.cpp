@@ -20,7 +20,8 @@ struct Entry {
 
 int64_t head(const Array& a) { return a.ndim | static_cast<int64_t>(a.dtype) << 8; }
 
-// Sums of products do not wait for each other; `same` decides, so the hash need not be strong. Its high bits are the best.
+// Sums of products do not wait for each other; `same` decides, so the hash need not be strong. Its high bits are the
+// best.
 uint64_t hash_of(const Array* const* in, int n) {
   constexpr uint64_t odd[kMaxDim] = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93,
                                      0xc2b2ae3d27d4eb4f, 0x165667b19e3779f9, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53};
@@ -93,7 +94,8 @@ uint32_t intern_shapes(const Array* const* in, int n) {
     recent = ending.recent.get();
   }
   const Entry*& entry = recent->entries[hash >> 56];
-  if (!entry || entry->hash != hash || !same(*entry, in, n)) [[unlikely]] entry = &find(hash, in, n);
+  if (!entry || entry->hash != hash || !same(*entry, in, n)) [[unlikely]]
+    entry = &find(hash, in, n);
   return entry->id;
 }
 

@@ -18,23 +18,23 @@ struct Registered {
 
 }  // namespace perflab::test
 
-#define TEST(name)                                                  \
-  static void name();                                               \
+#define TEST(name)                                                         \
+  static void name();                                                      \
   static const ::perflab::test::Registered registered_##name{#name, name}; \
   static void name()
 
-#define CHECK(...) \
-  do {             \
+#define CHECK(...)                                                               \
+  do {                                                                           \
     if (!(__VA_ARGS__)) ::perflab::test::fail(__FILE__, __LINE__, #__VA_ARGS__); \
   } while (false)
 
-#define CHECK_THROWS(exception, ...) \
-  do {                               \
-    bool thrown = false;             \
-    try {                            \
-      __VA_ARGS__;                   \
-    } catch (const exception&) {     \
-      thrown = true;                 \
-    }                                \
+#define CHECK_THROWS(exception, ...)                                                            \
+  do {                                                                                          \
+    bool thrown = false;                                                                        \
+    try {                                                                                       \
+      __VA_ARGS__;                                                                              \
+    } catch (const exception&) {                                                                \
+      thrown = true;                                                                            \
+    }                                                                                           \
     if (!thrown) ::perflab::test::fail(__FILE__, __LINE__, #__VA_ARGS__ " throws " #exception); \
   } while (false)

@@ -1,5 +1,3 @@
-#include "allocator.h"
-
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "allocator.h"
 #include "check.h"
 
 namespace perflab {
@@ -31,7 +30,8 @@ Item make(std::mt19937& random) {
   return {block, bytes, mark};
 }
 void drop(const Item& item) {
-  CHECK(item.block[0] == item.mark && item.block[item.bytes / 2] == item.mark && item.block[item.bytes - 1] == item.mark);
+  CHECK(item.block[0] == item.mark && item.block[item.bytes / 2] == item.mark &&
+        item.block[item.bytes - 1] == item.mark);
   CHECK(reinterpret_cast<uintptr_t>(item.block) % 64 == 0);
   deallocate(item.block, item.bytes);
 }

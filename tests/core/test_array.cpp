@@ -1,8 +1,7 @@
-#include "array.h"
-
 #include <thread>
 #include <vector>
 
+#include "array.h"
 #include "check.h"
 #include "shapes.h"
 
@@ -37,10 +36,14 @@ TEST(a_storage_dies_with_its_last_array) {
   CHECK(live_storage_bytes() == before);
 }
 
-TEST(a_copied_scalar_points_at_its_own_cell) {
+[[gnu::noinline]] Array scalar(double value) {
   Array a;
-  a.set_scalar(2.5);
-  Array b = a;
+  a.set_scalar(value);
+  return a;
+}
+
+TEST(a_copied_scalar_points_at_its_own_cell) {
+  Array a = scalar(2.5), b = a;
   std::vector<Array> moved;
   moved.push_back(std::move(b));
   a.set_scalar(1.0);

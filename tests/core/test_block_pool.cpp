@@ -1,5 +1,3 @@
-#include "block_pool.h"
-
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -7,6 +5,7 @@
 #include <new>
 #include <random>
 
+#include "block_pool.h"
 #include "check.h"
 #include "limited_source.h"
 
@@ -82,9 +81,9 @@ TEST(large_blocks_fit_best_within_an_eighth) {
   pool.deallocate(ten, 10 * kMiB);
   void* small = pool.allocate(5 * kMiB);
   CHECK(small != ten && small != twelve);
-  CHECK(pool.allocate(9 * kMiB + 77) == ten);     // the nearest, not the last freed
+  CHECK(pool.allocate(9 * kMiB + 77) == ten);  // the nearest, not the last freed
   CHECK(pool.allocate(11 * kMiB) == twelve);
-  pool.deallocate(ten, 9 * kMiB + 77);            // its real size is known though another was asked for
+  pool.deallocate(ten, 9 * kMiB + 77);  // its real size is known though another was asked for
   CHECK(pool.allocate(10 * kMiB) == ten);
 }
 
@@ -123,14 +122,11 @@ TEST(out_of_memory_empties_the_cache_first) {
 TEST(the_rest_of_a_slab_is_used) {
   LimitedSource source(8 * kMiB);
   BlockPool pool(source);
-  for (int i = 0; i < 3; ++i) pool.allocate(kMiB);  // of the first 4 MiB
-  pool.allocate(kMiB);                              // begins the second
-  for (int i = 0; i < 8; ++i) pool.allocate(64 << 10);
-  CHECK(source.maps == 2);
-  for (int i = 0; i < 2; ++i) pool.allocate(kMiB);
-  CHECK(source.maps == 2 && source.left() == 0);
-  pool.allocate(100 << 10);
-  CHECK_THROWS(std::bad_alloc, pool.allocate(kMiB));
+  for (int i = 0; i < 6; ++i) pool.allocate(kLargestSmall);  // three of each slab, a little less than one remains
+  CHECK(source.left() == 0);
+  pool.allocate(890 << 10);
+  pool.allocate(890 << 10);
+  CHECK_THROWS(std::bad_alloc, pool.allocate(890 << 10));
 }
 
 }  // namespace
