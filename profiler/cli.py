@@ -45,7 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = commands[parsed.command]
     errors: tuple[type[Exception], ...] = (ProfilerError, *command.errors)
     try:
-        return command.run(parsed)
+        code = command.run(parsed)
+        sys.stdout.flush()
     except errors as error:
         print(f"perflab: {error}", file=sys.stderr)
         return FAILED
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read the output is gone; without this, Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    return code
 
 
 def _load(point: EntryPoint) -> Command:

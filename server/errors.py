@@ -6,7 +6,8 @@ LabError
 ├── NotFound       nothing of that name is in the lab     (HTTP 404)
 ├── Ambiguous      more than one thing has that name      (HTTP 409)
 ├── Unreachable    no perflab server answers at that address
-└── PortRefused    the server cannot listen at that address
+├── PortRefused    the server cannot listen at that address
+└── DemoFailed     a process that the demo started did not do its work
 """
 
 
@@ -36,3 +37,7 @@ class Unreachable(LabError):
 
 class PortRefused(LabError):
     """The server cannot listen at that address: the port is in use or not allowed."""
+
+
+class DemoFailed(LabError):
+    """A process that the demo started did not do its work."""

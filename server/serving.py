@@ -33,20 +33,15 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(settings: Settings, listener: socket.socket) -> None:
-    """Serve the lab on a listening socket until the process is interrupted; raises LabRefused."""
+    """Serve the lab on a listening socket until the process is interrupted, and say where; raises LabRefused."""
     store = Store.open(settings, create=True)
     try:
         app = create_app(settings, store, FolderBlobs(settings.blobs))
+        host, port = listener.getsockname()
+        print(f"The dashboard of {settings.lab} is at http://{host}:{port} (Ctrl-C ends it)", flush=True)
         uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
     except KeyboardInterrupt:
         # How a server that a person started ends.
         pass
     finally:
         store.close()
-        listener.close()
-
-
-def address(listener: socket.socket) -> str:
-    """The URL of a listening socket."""
-    host, port = listener.getsockname()
-    return f"http://{host}:{port}"

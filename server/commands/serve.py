@@ -15,12 +15,11 @@ class Serve:
         add_folder(parser)
 
     def run(self, arguments: argparse.Namespace) -> int:
-        from ..serving import address, listen, serve
+        from ..serving import listen, serve
 
         settings = Settings.from_environment(arguments.lab, port=arguments.port)
-        listener = listen(settings.host, settings.port)
-        print(f"perflab serves {settings.lab} at {address(listener)} (Ctrl-C ends it)", flush=True)
-        serve(settings, listener)
+        with listen(settings.host, settings.port) as listener:
+            serve(settings, listener)
         return 0
 
 

@@ -1,21 +1,17 @@
-"""The pages of the dashboard and the files that they load. A refusal here is a page too."""
+"""The pages of the dashboard and the files that they load."""
 
-from collections.abc import Callable, Coroutine
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
+from fastapi import APIRouter, Query
 from fastapi.responses import FileResponse, HTMLResponse
-from fastapi.routing import APIRoute
 
-from perflab.benchmarks.errors import BenchmarkError
 from perflab.dashboards import pages
 from perflab.dashboards.assets import assets
-from perflab.dashboards.errors import DashboardError
+from perflab.dashboards.errors import StepNotFound
 from perflab.dashboards.views import CompareView, RunsView
 from perflab.profiler.analysis.diff import diff
 
-from ..errors import Ambiguous, LabError, NotFound, Refused
+from ..errors import NotFound, Refused
 from ..lab import LocalLab
 from . import views
 from .deps import LabOf
@@ -25,42 +21,7 @@ TRACE_PREFIX = "trace:"
 # A file's address changes with its content, so a browser never has to ask for it again.
 FOR_GOOD = {"cache-control": "public, max-age=31536000, immutable"}
 
-REFUSALS: tuple[tuple[type[Exception], int, str], ...] = (
-    (NotFound, 404, "Not found"),
-    (DashboardError, 404, "Not found"),
-    (Ambiguous, 409, "More than one"),
-    (Refused, 422, "Cannot be shown"),
-    (BenchmarkError, 422, "Cannot be shown"),
-    (RequestValidationError, 422, "Cannot be shown"),
-    (LabError, 500, "The lab failed"),
-)
-
-
-class PageRoute(APIRoute):
-    """A route whose refusals are pages with the same status and sentence as the API's."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def page(request: Request) -> Response:
-            try:
-                return await handle(request)
-            except tuple(kind for kind, _, _ in REFUSALS) as error:
-                return _refusal(error)
-
-        return page
-
-
-def _refusal(error: Exception) -> HTMLResponse:
-    status, title = next((status, title) for kind, status, title in REFUSALS if isinstance(error, kind))
-    sentence = str(error)
-    if isinstance(error, RequestValidationError):
-        first = error.errors()[0]
-        sentence = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
-    return HTMLResponse(pages.error_page(status, title, sentence), status)
-
-
-router = APIRouter(route_class=PageRoute, include_in_schema=False, default_response_class=HTMLResponse)
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 
 @router.get("/")
@@ -90,7 +51,10 @@ def trace(lab: LabOf, id: int, step: int | None = None) -> str:
     found = lab.trace(id)
     detail = lab.run(found.run)
     runs = lab.runs(detail.run.project, limit=RUN_LIMIT)
-    return pages.trace_page(views.trace_view(found, lab.read_trace(id), detail, runs, step))
+    try:
+        return pages.trace_page(views.trace_view(found, lab.read_trace(id), detail, runs, step))
+    except StepNotFound as error:
+        raise NotFound(str(error)) from error
 
 
 @router.get("/compare")

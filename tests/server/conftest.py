@@ -1,7 +1,9 @@
 import asyncio
 import json
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import httpx
@@ -10,6 +12,7 @@ from fastapi import FastAPI
 
 from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.result import Benchmark, Result, Run
+from perflab.profiler import cli
 from perflab.server.app import create_app
 from perflab.server.blobs import FolderBlobs
 from perflab.server.lab import Lab, LocalLab
@@ -20,6 +23,7 @@ from perflab.server.store import Store
 BASE = "ba5e" * 10
 HEAD = "4ead" * 10
 MACHINE = Machine.of(name="ada", cpu="A CPU", cores=2, os="Linux x86_64", python="CPython 3.11")
+Perflab = Callable[..., tuple[int, str, str]]
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
@@ -130,3 +134,24 @@ def lab(request: pytest.FixtureRequest, local: LocalLab, app: FastAPI) -> Iterat
     remote = RemoteLab("http://lab", InProcess(app))
     yield remote
     remote.close()
+
+
+@pytest.fixture
+def perflab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path) -> Perflab:
+    """Runs `perflab` in an empty folder; gives its exit code, output and errors."""
+    declared = tomllib.loads((root / "pyproject.toml").read_text())["project"]["entry-points"][cli.GROUP]
+    points = [EntryPoint(name, value, cli.GROUP) for name, value in declared.items()]
+    monkeypatch.setattr(cli, "entry_points", lambda group: points)
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+
+    def perflab(*arguments: str | Path) -> tuple[int, str, str]:
+        try:
+            code = cli.main([str(argument) for argument in arguments])
+        except SystemExit as ended:
+            assert isinstance(ended.code, int)
+            code = ended.code
+        return code, *capsys.readouterr()
+
+    return perflab

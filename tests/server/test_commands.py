@@ -1,0 +1,176 @@
+"""The sub-commands, from the command line to the exit code."""
+
+import json
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from perflab.benchmarks.report import FORMAT
+from perflab.server.errors import Unreachable
+from perflab.server.lab import LocalLab
+from perflab.server.remote import RemoteLab
+from perflab.server.settings import Settings
+
+from .conftest import BASE, HEAD, Files, Perflab
+
+
+@pytest.fixture
+def measured(perflab: Perflab, files: Files) -> None:
+    """Two commits in the embedded lab; head is slower, and its trace says why."""
+    for process in range(4):
+        for commit, seconds in ((BASE, 1.0), (HEAD, 2.0)):
+            path = files.run(f"{commit}{process}.json", seconds + process / 100)
+            assert perflab("upload", path, "--commit", commit)[0] == 0
+    for commit, time in ((BASE, 100), (HEAD, 300)):
+        assert perflab("upload", files.trace("trace.json", time), "--commit", commit, "--project", "demo")[0] == 0
+
+
+def checkout(folder: Path) -> str:
+    """Make a git repository with one commit; its SHA."""
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "init", "-q", "-b", "trunk"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "first"], check=True)
+    return subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_upload_says_what_was_taken(perflab: Perflab, files: Files) -> None:
+    path = files.run("bench.json", 1.0)
+    assert perflab("upload", path, "--commit", BASE) == (0, f"bench.json: 1 result of demo at {BASE[:12]}, run 1\n", "")
+    assert perflab("upload", path, "--commit", BASE) == (
+        0,
+        f"bench.json: 1 result of demo at {BASE[:12]}, run 1 (the lab had this file already)\n",
+        "",
+    )
+    trace = files.trace("trace.json", 100)
+    assert perflab("upload", trace, "--commit", BASE) == (
+        0,
+        f"trace.json: a trace of here at {BASE[:12]}, run 2\n",
+        "",
+    )
+    assert Path(".perflab/lab.sqlite").exists()
+
+
+def test_upload_asks_git(perflab: Perflab, files: Files) -> None:
+    sha = checkout(Path.cwd())
+    folder = Path("below")
+    folder.mkdir()
+    os.chdir(folder)
+    assert perflab("upload", files.trace("trace.json", 100)) == (
+        0,
+        f"trace.json: a trace of here at {sha[:12]}, run 1\n",
+        "",
+    )
+    lab = LocalLab.open(Settings(Path(".perflab")), create=False)
+    assert lab.runs()[0].branch == "trunk"
+    lab.close()
+
+
+def test_upload_refuses_in_one_sentence(perflab: Perflab, files: Files) -> None:
+    page = files.write("page.html", "<html></html>")
+    trace = files.trace("trace.json", 100)
+    for arguments, sentence in (
+        (
+            (page, "--commit", BASE),
+            "page.html: this is HTML, not a trace; download the trace itself, not a page about it",
+        ),
+        ((trace,), "trace.json does not say its commit; give the whole SHA with --commit"),
+        (
+            (trace, "--commit", "main"),
+            "commit 'main' is no whole SHA; give the 40 hex digits that `git rev-parse` prints",
+        ),
+        ((trace, "--commit", BASE, "--lab", page), f"{page} is a file, and a lab is a folder; name another with --lab"),
+        (
+            ("gone.json", "--commit", BASE),
+            "gone.json cannot be read (No such file or directory); name a trace or a benchmark file",
+        ),
+    ):
+        assert perflab("upload", *arguments) == (2, "", f"perflab: {sentence}\n")
+    lab = LocalLab.open(Settings(Path(".perflab")), create=False)
+    assert lab.runs() == []
+    lab.close()
+
+
+@pytest.mark.usefixtures("measured")
+def test_compare_prints_verdicts_and_causes(perflab: Perflab) -> None:
+    code, out, err = perflab("compare", BASE[:7], HEAD[:7])
+    assert (code, err) == (0, "")
+    assert "regression" in out
+    assert "matmul" in out
+
+
+@pytest.mark.usefixtures("measured")
+def test_the_gate_fails_and_says_why(perflab: Perflab) -> None:
+    code, out, err = perflab("gate", "--baseline", BASE, "--head", HEAD)
+    assert (code, err) == (1, "")
+    assert "perflab gate: failed, 1 of 1 benchmark regressed" in out
+    assert "matmul" in out
+    assert perflab("gate", "--baseline", HEAD, "--head", BASE)[0] == 0
+    assert perflab("gate", "--baseline", BASE, "--head", HEAD, "--min-effect", "1.5")[0] == 0
+
+
+@pytest.mark.usefixtures("measured")
+def test_the_gate_writes_its_report(perflab: Perflab) -> None:
+    gate = ("gate", "--baseline", BASE, "--head", HEAD)
+    code, text, _ = perflab(*gate)
+    assert code == 1
+    code, markdown, _ = perflab(*gate, "--format", "markdown")
+    assert (code, markdown.startswith("## perflab gate: failed")) == (1, True)
+    code, out, _ = perflab(*gate, "--format", "json", "--output", "report.json")
+    assert (code, out) == (1, text)
+    written = json.loads(Path("report.json").read_text())
+    assert (written["format"], written["exit_code"]) == (FORMAT, 1)
+    assert perflab(*gate, "--output", "no/such/folder.txt") == (
+        2,
+        "",
+        "perflab: the report cannot be written to no/such/folder.txt (No such file or directory); name another file\n",
+    )
+    assert sorted(path.name for path in Path.cwd().iterdir()) == [".perflab", "report.json"]
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_gate_that_cannot_judge_ends_with_2(perflab: Perflab, files: Files) -> None:
+    unknown = "0" * 40
+    for arguments, sentence in (
+        (
+            ("--baseline", "main", "--head", HEAD),
+            "commit 'main' is no SHA; give at least the first 7 of its 40 hex digits",
+        ),
+        (
+            ("--baseline", unknown, "--head", HEAD),
+            f"project demo has no run of commit {unknown}; upload one, or look at the runs it has",
+        ),
+        (("--baseline", BASE), "git has no commit checked out here; name the commit to judge with --head"),
+        (
+            ("--baseline", BASE, "--head", HEAD, "--alpha", "0"),
+            "alpha is 0; give a chance between 0 and 1, such as 0.05",
+        ),
+        (
+            ("--baseline", BASE, "--head", HEAD, "--lab", "other"),
+            "there is no lab in other; upload a file to make one, or name another with --lab",
+        ),
+    ):
+        assert perflab("gate", *arguments) == (2, "", f"perflab: {sentence}\n")
+    only_base = files.run("only.json", 1.0, benchmark="only at base")
+    assert perflab("upload", only_base, "--commit", BASE)[0] == 0
+    code, out, _ = perflab("gate", "--baseline", HEAD, "--head", BASE)
+    assert code == 2
+    assert "only at base" in out
+    checked_out = checkout(Path.cwd())
+    assert perflab("gate", "--baseline", BASE)[2] == (
+        f"perflab: the lab has no run of commit {checked_out}; upload one, or look at the runs it has\n"
+    )
+
+
+def test_no_server_is_said(perflab: Perflab, files: Files) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        code, out, err = perflab("upload", files.trace("trace.json", 100), "--commit", BASE, "--server", url)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"perflab: no server answers at {url} (")
+    assert err.endswith("start one with `perflab serve`, or use --lab\n")
+    with pytest.raises(Unreachable):
+        RemoteLab("no url").projects()
