@@ -6,12 +6,11 @@ step; calls and bytes are exact, so they count when small too.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from perflab.profiler.analysis.diff import OpDelta, TraceDiff
 
 from .quantity import BYTES, NANOSECONDS, change, percent, plain, quantity
-
-if TYPE_CHECKING:
-    from perflab.profiler.analysis.diff import OpDelta, TraceDiff
 
 GREW_LISTED = 6
 SHRANK_LISTED = 3
@@ -26,14 +25,14 @@ class Cause:
     """One line of the bill: head minus base, a step.
 
     Attributes:
-        kind: "op", "memory" (the peak) or "gil" (waiting for it).
+        kind: "op", "elsewhere" (time outside ops), "memory" (the peak) or "gil" (waiting for it).
         ns, count, bytes: the difference; 0 where the kind has none.
         share: of the step's slow-down (or gain), 0.8 for 80 %; None where the step did not change or the sign is the
             other.
         text: the line in words, such as "matmul: +1.9 ms a step (+310 %), 2 -> 4 calls a step".
     """
 
-    kind: Literal["op", "memory", "gil"]
+    kind: Literal["op", "elsewhere", "memory", "gil"]
     name: str
     ns: float
     count: float
@@ -65,50 +64,60 @@ class Causes:
         return f"A step takes {change(self.base_step_ns, self.head_step_ns, NANOSECONDS)}{ratio}."
 
 
-def explain(diff: "TraceDiff") -> Causes:
+def explain(diff: TraceDiff) -> Causes:
     """The ranked causes of a difference of two traces."""
-    step_change = diff.head_step_ns - diff.base_step_ns
-    bar = max(abs(step_change) * SHARE_OF_CHANGE, diff.base_step_ns * SHARE_OF_STEP)
-    relevant = [delta for delta in diff.ops if _is_relevant(delta, bar)]
-    grown = sorted(
-        (delta for delta in relevant if _grew(delta, bar)), key=lambda delta: (-delta.self_ns, -delta.bytes, delta.name)
+    bar = max(abs(diff.step_ns) * SHARE_OF_CHANGE, diff.base_step_ns * SHARE_OF_STEP)
+    relevant = [op for op in diff.ops if _is_relevant(op, bar)]
+    grew = sorted((op for op in relevant if _grew(op, bar)), key=lambda op: (-op.self_ns, -op.bytes, op.name))
+    shrank = sorted((op for op in relevant if not _grew(op, bar)), key=lambda op: (op.self_ns, op.bytes, op.name))
+    grew, shrank = grew[:GREW_LISTED], shrank[:SHRANK_LISTED]
+    beyond = _beyond_ops(diff, bar)
+    return Causes(
+        base_step_ns=diff.base_step_ns,
+        head_step_ns=diff.head_step_ns,
+        grew=tuple(_op(op, diff.step_ns, bar) for op in grew) + tuple(it for it in beyond if it.ns + it.bytes > 0),
+        shrank=tuple(_op(op, diff.step_ns, bar) for op in shrank) + tuple(it for it in beyond if it.ns + it.bytes < 0),
+        other_ns=sum(op.self_ns for op in diff.ops) - sum(op.self_ns for op in grew + shrank),
     )
-    shrunk = sorted(
-        (delta for delta in relevant if not _grew(delta, bar)),
-        key=lambda delta: (delta.self_ns, delta.bytes, delta.name),
-    )
-    listed = grown[:GREW_LISTED] + shrunk[:SHRANK_LISTED]
-    grew = [_op(delta, step_change, bar) for delta in grown[:GREW_LISTED]]
-    shrank = [_op(delta, step_change, bar) for delta in shrunk[:SHRANK_LISTED]]
+
+
+def _beyond_ops(diff: TraceDiff, bar: float) -> list[Cause]:
+    """What is not an op's: time between ops, the GIL, the peak of memory."""
+    causes = []
+    elsewhere = diff.elsewhere_ns
+    if _time_matters(elsewhere, bar):
+        text = f"outside ops (Python between them, input, waiting): {_time(0, elsewhere)}"
+        causes.append(Cause("elsewhere", "outside ops", elsewhere, 0, 0, _share(elsewhere, diff.step_ns), text))
     gil = diff.gil_wait_ns_head - diff.gil_wait_ns_base
-    if abs(gil) >= bar and gil:
+    if _time_matters(gil, bar):
         text = f"waiting for the GIL: {_time(diff.gil_wait_ns_base, diff.gil_wait_ns_head)}"
-        (grew if gil > 0 else shrank).append(Cause("gil", "GIL", gil, 0, 0, _share(gil, step_change), text))
-    peak = diff.peak_bytes_head - diff.peak_bytes_base
+        causes.append(Cause("gil", "GIL", gil, 0, 0, _share(gil, diff.step_ns), text))
     if _bytes_matter(diff.peak_bytes_base, diff.peak_bytes_head):
+        peak = diff.peak_bytes_head - diff.peak_bytes_base
         both = change(diff.peak_bytes_base, diff.peak_bytes_head, BYTES)
         text = f"peak memory {both} ({quantity(peak, BYTES, signed=True)})"
-        (grew if peak > 0 else shrank).append(Cause("memory", "peak memory", 0, 0, peak, None, text))
-    other = sum(delta.self_ns for delta in diff.ops) - sum(delta.self_ns for delta in listed)
-    return Causes(diff.base_step_ns, diff.head_step_ns, tuple(grew), tuple(shrank), other)
+        causes.append(Cause("memory", "peak memory", 0, 0, peak, None, text))
+    return causes
 
 
-def _is_relevant(delta: "OpDelta", bar: float) -> bool:
-    return _time_matters(delta, bar) or _count_matters(delta) or _bytes_matter(delta.base_bytes, delta.head_bytes)
+def _is_relevant(delta: OpDelta, bar: float) -> bool:
+    return (
+        _time_matters(delta.self_ns, bar) or _count_matters(delta) or _bytes_matter(delta.base_bytes, delta.head_bytes)
+    )
 
 
-def _grew(delta: "OpDelta", bar: float) -> bool:
+def _grew(delta: OpDelta, bar: float) -> bool:
     """By time where that is clear, else by what is exact."""
-    if _time_matters(delta, bar):
+    if _time_matters(delta.self_ns, bar):
         return delta.self_ns > 0
     return delta.count > 0 if _count_matters(delta) else delta.bytes > 0
 
 
-def _time_matters(delta: "OpDelta", bar: float) -> bool:
-    return abs(delta.self_ns) >= bar and delta.self_ns != 0
+def _time_matters(ns: float, bar: float) -> bool:
+    return abs(ns) >= bar and ns != 0
 
 
-def _count_matters(delta: "OpDelta") -> bool:
+def _count_matters(delta: OpDelta) -> bool:
     # averages over steps: a difference in the third digit is a step more or less in the window
     return abs(delta.count) > 0.01 * max(delta.base_count, delta.head_count)
 
@@ -117,10 +126,10 @@ def _bytes_matter(base: float, head: float) -> bool:
     return abs(head - base) >= max(LEAST_BYTES, SHARE_OF_BYTES * base)
 
 
-def _op(delta: "OpDelta", step_change: float, bar: float) -> Cause:
+def _op(delta: OpDelta, step_change: float, bar: float) -> Cause:
     """The op's line: only what changed."""
     parts, share = [], None
-    if _time_matters(delta, bar):
+    if _time_matters(delta.self_ns, bar):
         parts.append(
             _time(delta.base_self_ns, delta.head_self_ns, new=delta.base_count == 0, gone=delta.head_count == 0)
         )

@@ -8,15 +8,13 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING
+
+from perflab.profiler.analysis.diff import TraceDiff
 
 from .causes import Causes, explain
 from .errors import GateOptionError
 from .result import Benchmark, Key, Result, Run
 from .stats import Comparison, Verdict, compare, holm, runs_needed, verdict
-
-if TYPE_CHECKING:
-    from perflab.profiler.analysis.diff import TraceDiff
 
 
 class Exit(IntEnum):
@@ -120,7 +118,7 @@ def judge(
     base: Sequence[Run],
     head: Sequence[Run],
     options: GateOptions = GateOptions(),
-    trace_diff: "TraceDiff | None" = None,
+    trace_diff: TraceDiff | None = None,
 ) -> GateReport:
     """Judges head's runs against base's.
 

@@ -1,5 +1,6 @@
 """A gate's report as Markdown for a comment in a review, as text for a terminal, and as versioned JSON."""
 
+import re
 from collections import Counter
 from dataclasses import asdict
 from typing import Any
@@ -165,7 +166,8 @@ def _printable(name: str) -> str:
 
 
 def _escape(line: str) -> str:
-    return "".join("\\" + char if char in "\\`*_[]|<" else char for char in _printable(line))
+    """As Markdown text; an underscore inside a word means nothing there."""
+    return re.sub(r"[\\`*\[\]|<]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", _printable(line))
 
 
 def _code(name: str) -> str:

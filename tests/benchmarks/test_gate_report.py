@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -19,7 +20,11 @@ FASTER = [0.90e-3, 0.91e-3, 0.89e-3, 0.92e-3, 0.88e-3]
 DIFF = TraceDiff(
     3_200_000,
     5_100_000,
-    [OpDelta("matmul", 2, 4, 613_000, 2_513_000, 0, 0), OpDelta("take", 1, 0, 300_000, 0, 0, 0)],
+    (
+        OpDelta("matmul", 2, 4, 613_000, 2_513_000, 0, 0),
+        OpDelta("one_hot", 0, 1, 0, 300_000, 0, 0),
+        OpDelta("take", 1, 0, 300_000, 0, 0, 0),
+    ),
     12_687_769,
     50_646_221,
     0,
@@ -33,7 +38,7 @@ FAILED = """\
 ## perflab gate: failed, 1 of 4 benchmarks regressed, 1 could not be judged
 
 base `1111111111111111111111111111111111111111` (5 runs), head `2222222222222222222222222222222222222222` (5 runs)
-on AMD EPYC, 2 cores, Linux x86\\_64, CPython 3.11
+on AMD EPYC, 2 cores, Linux x86_64, CPython 3.11
 
 | benchmark | base | head | change | p | verdict |
 |---|---:|---:|---:|---:|---|
@@ -49,8 +54,9 @@ on AMD EPYC, 2 cores, Linux x86\\_64, CPython 3.11
 A step takes 3.2 -> 5.1 ms (+59.4 %).
 
 1. matmul: +1.9 ms a step (+310 %), 2 -> 4 calls a step; 100 % of the difference
-2. peak memory 12.1 -> 48.3 MiB (+36.2 MiB)
-3. take: -300 us a step (gone), 1 -> 0 calls a step
+2. one_hot: +300 us a step (new), 0 -> 1 calls a step; 16 % of the difference
+3. peak memory 12.1 -> 48.3 MiB (+36.2 MiB)
+4. take: -300 us a step (gone), 1 -> 0 calls a step
 
 <sub>A verdict needs p <= 0.05 (rank test over runs, corrected for the number of benchmarks) \
 and a change of at least 5 %; the interval is at 95 %. Head was measured with uncommitted changes.</sub>
@@ -70,8 +76,9 @@ gone: Head has no result of it (failed, renamed or removed): run it, or drop it 
 
 Why: A step takes 3.2 -> 5.1 ms (+59.4 %).
   1. matmul: +1.9 ms a step (+310 %), 2 -> 4 calls a step; 100 % of the difference
-  2. peak memory 12.1 -> 48.3 MiB (+36.2 MiB)
-  3. take: -300 us a step (gone), 1 -> 0 calls a step
+  2. one_hot: +300 us a step (new), 0 -> 1 calls a step; 16 % of the difference
+  3. peak memory 12.1 -> 48.3 MiB (+36.2 MiB)
+  4. take: -300 us a step (gone), 1 -> 0 calls a step
 
 A verdict needs p <= 0.05 (rank test over runs, corrected for the number of benchmarks) \
 and a change of at least 5 %; the interval is at 95 %.
@@ -101,7 +108,7 @@ def test_a_pass(runs: MakeRuns, head_runs: MakeRuns) -> None:
         "\n"
         "base `1111111111111111111111111111111111111111` (5 runs), "
         "head `2222222222222222222222222222222222222222` (5 runs)\n"
-        "on AMD EPYC, 2 cores, Linux x86\\_64, CPython 3.11\n"
+        "on AMD EPYC, 2 cores, Linux x86_64, CPython 3.11\n"
         "\n"
         "| benchmark | base | head | change | p | verdict |\n"
         "|---|---:|---:|---:|---:|---|\n"
@@ -117,7 +124,7 @@ def test_without_a_baseline(head_runs: MakeRuns) -> None:
         "## perflab gate: could not judge\n"
         "\n"
         "base without runs, head `2222222222222222222222222222222222222222` (1 run)\n"
-        "on AMD EPYC, 2 cores, Linux x86\\_64, CPython 3.11\n"
+        "on AMD EPYC, 2 cores, Linux x86_64, CPython 3.11\n"
         "\n"
         "**There is no baseline: run the benchmarks at the base commit on this machine and give their results.**\n"
         "\n"
@@ -150,6 +157,11 @@ def test_names_from_outside_break_nothing(runs: MakeRuns, head_runs: MakeRuns) -
     assert "| `t.py::test[a\\|b'c'<b>\\n\\x1b[31m\\u2028\\ud800é😀]` | 1 ms | - | - | - | missing |" in lines
     assert text(report).encode().isascii() is False
     assert "\x1b" not in text(report) + markdown(report)
+
+
+def test_underscores_are_escaped_only_where_they_mean_something(head_runs: MakeRuns) -> None:
+    diff = replace(DIFF, ops=(OpDelta("__a_b__*", 0, 1, 0, 300_000, 0, 0),))
+    assert "1. \\_\\_a_b\\_\\_\\*: +300 us" in markdown(judge([], head_runs({"add": STEADY}), trace_diff=diff))
 
 
 def test_the_json_is_the_whole_report(failed: GateReport) -> None:
