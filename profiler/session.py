@@ -1,0 +1,199 @@
+"""profile() and record_function(): the only part of the profiler that touches the runtime."""
+
+import functools
+import os
+import platform
+import threading
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from types import TracebackType
+from typing import ParamSpec, Self, TypeVar
+
+import numpy as np
+
+from perflab.runtime import _core
+
+from . import chrome
+from .analysis.averages import Averages, key_averages
+from .errors import ProfileStateError
+from .recording import ANNOTATION, STEP_MARK, Clock, Recording, to_trace
+from .schedule import ProfilerAction, Schedule, always
+from .trace import Json, Trace
+
+_MAX_EVENTS = 10_000_000  # of 64 bytes each; further ones are counted as dropped
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class profile:
+    """Records what happens inside it.
+
+        with profile(schedule=schedule(wait=1, warmup=1, active=5), on_trace_ready=save) as prof:
+            for batch in batches:
+                train(batch)
+                prof.step()
+
+    Without a schedule everything from beginning to end is recorded; with one, the steps that it names. At the end of
+    each recorded window `on_trace_ready(prof)` is called, and `trace` is that of the window. `metadata` (commit,
+    branch, project, machine, ...) goes into the trace. Raises ProfileStateError where another profile is recording.
+    """
+
+    def __init__(
+        self,
+        *,
+        schedule: Schedule | None = None,
+        on_trace_ready: Callable[["profile"], object] | None = None,
+        record_shapes: bool = True,
+        profile_memory: bool = True,
+        metadata: Mapping[str, Json] | None = None,
+    ) -> None:
+        self.step_num = 0
+        self._schedule = schedule or always
+        self._on_trace_ready = on_trace_ready
+        self._shapes = record_shapes
+        self._memory = profile_memory
+        self._metadata = {**(metadata or {}), "versions": _versions()}
+        self._action = ProfilerAction.NONE
+        self._window: _Window | None = None
+        self._recording: Recording | None = None
+        self._trace: Trace | None = None
+        self._step_began = 0
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Begin step 0."""
+        self._change_to(self._schedule(self.step_num))
+        self._step_began = _core.recorder_ticks()
+
+    def step(self) -> None:
+        """The step is over and the next one begins."""
+        _core.recorder_push(STEP_MARK, self.step_num, self._step_began, _core.recorder_ticks())
+        self.step_num += 1
+        self._change_to(self._schedule(self.step_num))
+        self._step_began = _core.recorder_ticks()
+
+    def stop(self) -> None:
+        """End the window, if one is open. The step that is under way gets no mark: it is not whole."""
+        self._change_to(ProfilerAction.NONE)
+
+    @property
+    def trace(self) -> Trace:
+        """The trace of the last window. Raises ProfileStateError before one has ended."""
+        if self._recording is not None:
+            self._trace = to_trace(self._recording, shapes=self._shapes, memory=self._memory)
+            self._recording = None
+        if self._trace is None:
+            raise ProfileStateError(
+                "there is no trace yet: read it in on_trace_ready or after the with block,"
+                " and check that the loop reaches the schedule's active steps"
+            )
+        return self._trace
+
+    def key_averages(self) -> Averages:
+        """Averages by op over the last window."""
+        return key_averages(self.trace)
+
+    def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
+        """Write the last window as Chrome JSON, compressed where the name ends in `.gz`."""
+        chrome.write(self.trace, path)
+
+    def _change_to(self, action: ProfilerAction) -> None:
+        before, self._action = self._action, action
+        records = action in _RECORDED
+        if (before is ProfilerAction.RECORD and records) or (before is action is ProfilerAction.WARMUP):
+            assert self._window is not None
+            self._window.sample_memory()
+            return
+        window, self._window = self._window, None
+        if window is not None and before in _RECORDED:
+            self._recording, self._trace = window.end(self._metadata), None
+            if self._on_trace_ready is not None:
+                self._on_trace_ready(self)
+        elif window is not None:
+            window.discard()
+        if action is not ProfilerAction.NONE:
+            self._window = _Window()
+
+
+_RECORDED = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+
+
+class _Window:
+    """A stretch of time in which the recorder is on."""
+
+    def __init__(self) -> None:
+        if _core.is_recording():
+            raise ProfileStateError("another profile is recording; end it before this one begins")
+        _core.recorder_start(_MAX_EVENTS)
+        memory = _core.memory_stats()
+        self._allocated = memory["allocated_bytes"]
+        self._reserved = [(_core.recorder_ticks(), memory["reserved_bytes"])]
+
+    def sample_memory(self) -> None:
+        self._reserved.append((_core.recorder_ticks(), _core.memory_stats()["reserved_bytes"]))
+
+    def discard(self) -> None:
+        _core.recorder_stop()
+
+    def end(self, metadata: dict[str, Json]) -> Recording:
+        self.sample_memory()
+        _core.recorder_stop()
+        dropped = _core.recorder_dropped()
+        return Recording(
+            events=_core.recorder_drain(),
+            clock=Clock(*_core.recorder_clock()),
+            pid=os.getpid(),
+            ops=_core.op_names(),
+            strings=_core.interned(),
+            shapes=_core.shapes(),
+            threads={thread.native_id: thread.name for thread in threading.enumerate() if thread.native_id},
+            allocated_bytes=self._allocated,
+            reserved=self._reserved,
+            metadata={**metadata, "droppedEvents": dropped} if dropped else metadata,
+        )
+
+
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version(), "numpy": np.__version__}
+    try:
+        versions["perflab"] = version("perflab")
+    except PackageNotFoundError:  # imported from a source tree that is not installed
+        pass
+    return versions
+
+
+class record_function:
+    """Names a part of the program on the timeline: `with record_function("forward"):` or `@record_function("load")`."""
+
+    __slots__ = ("_began", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._began = 0
+
+    def __enter__(self) -> Self:
+        self._began = _core.recorder_ticks() if _core.is_recording() else 0
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        if self._began:
+            _core.recorder_push(ANNOTATION, _core.intern(self.name), self._began, _core.recorder_ticks())
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Each call of `function` is a part of that name."""
+
+        @functools.wraps(function)
+        def named(*args: P.args, **kwargs: P.kwargs) -> R:
+            with record_function(self.name):
+                return function(*args, **kwargs)
+
+        return named
