@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 QUIET = (
@@ -84,14 +84,21 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(params=SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def watched(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Watched]:
-    """A fresh page in both window sizes; the test fails when anything went wrong on it."""
+@pytest.fixture(scope="module", params=SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def window(browser: Browser, request: pytest.FixtureRequest) -> Iterator[BrowserContext]:
+    """A browser with a window of each size; it keeps its cache, so plotly is compiled once."""
     width, height = request.param
     context = browser.new_context(viewport={"width": width, "height": height})
-    watched = Watched(context.new_page())
-    yield watched
+    yield context
     context.close()
+
+
+@pytest.fixture
+def watched(window: BrowserContext) -> Iterator[Watched]:
+    """A fresh page; the test fails when anything went wrong on it."""
+    watched = Watched(window.new_page())
+    yield watched
+    watched.page.close()
     assert watched.faults == []
 
 
