@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from .errors import DTypeError, OpError
+from .errors import ArgumentError, AutogradError, DTypeError, IndexOutOfRange, OpError, ShapeError
 from .op import Op, Sample, read_signature, sample
 from .program import Symbol, call_on_symbols, set_operators, trace
 from .spec import DTYPES, Spec
@@ -27,10 +27,10 @@ class Composite:
     name: str
     doc: str
     aliases: tuple[str, ...]
+    public: bool
     method: bool
     samples: tuple[Sample, ...]
     handle: Callable[..., Any] = field(repr=False)
-    public: bool = True
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def primitive(
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare an op with a kernel of its own.
 
-    rule: the core's shape rule (core/rules.cpp); or infer: specs and attributes to the output's Spec, or a tuple.
+    rule: the core's shape rule (core/rules.cpp); or infer: specs and attributes to the output's Spec.
     dtype: promote, float, bool, first, second, sum, index, attr (core/op.h, DTypeRule).
     kinds: b, i, f, of the dtypes that it computes in.
     flops: specs, `out` and attributes to a number; read: likewise, bytes, where it is not what all inputs hold.
@@ -168,7 +168,7 @@ def _define(op: Op) -> Any:
 
 
 def composite(
-    *, samples: Sequence[Sample], aliases: Sequence[str] = (), method: bool = True
+    *, samples: Sequence[Sample], aliases: Sequence[str] = (), public: bool = True, method: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a function made of ops. Its calls stand in traces as one slice around those of its ops."""
 
@@ -176,19 +176,20 @@ def composite(
         name = body.__name__
         if not body.__doc__:
             raise OpError(f"{name}: declare a docstring")
-        event = _core.define_composite(name)
+        event = _core.intern(name)
 
         @functools.wraps(body)
         def call(*args: Any, **kwargs: Any) -> Any:
             if not _core.is_recording():
                 return body(*args, **kwargs)
-            begin = _core.ticks()
+            begin = _core.recorder_ticks()
             try:
                 return body(*args, **kwargs)
             finally:
                 _core.record_composite(event, begin)
 
-        COMPOSITES[name] = Composite(name, body.__doc__.strip(), tuple(aliases), method, tuple(samples), call)
+        doc = body.__doc__.strip()
+        COMPOSITES[name] = Composite(name, doc, tuple(aliases), public, public and method, tuple(samples), call)
         return call
 
     return declare
@@ -231,8 +232,8 @@ def _infer(
     op: Op, specs: Sequence[tuple[tuple[int, ...], int]], attributes: dict[str, Any]
 ) -> list[tuple[tuple[int, ...], int]]:
     assert op.infer
-    found = op.infer(*(Spec(shape, DTYPES[code]) for shape, code in specs), **attributes)
-    return [(spec.shape, spec.dtype.code) for spec in (found if op.several else (found,))]
+    spec = op.infer(*(Spec(shape, DTYPES[code]) for shape, code in specs), **attributes)
+    return [(spec.shape, spec.dtype.code)]
 
 
 def _run_body(op: Op, inputs: Sequence[Any], attributes: dict[str, Any], outputs: Sequence[Any]) -> None:
@@ -246,5 +247,6 @@ def _run_body(op: Op, inputs: Sequence[Any], attributes: dict[str, Any], outputs
         np.asarray(tensor)[...] = result
 
 
+_core.set_errors(ShapeError, DTypeError, IndexOutOfRange, AutogradError, ArgumentError)
 _core.set_dtypes(list(DTYPES))
 _core.set_callbacks(_infer, _run_body, trace, Symbol, call_on_symbols)

@@ -1,0 +1,114 @@
+"""Making tensors."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _core
+from .errors import ArgumentError, DTypeError
+from .spec import DType, as_dtype, float32
+
+Tensor = _core.Tensor
+
+
+def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
+    """The shape that positional sizes mean: `(2, 3)` of `f(2, 3)` and of `f((2, 3))`."""
+    if len(sizes) == 1 and not isinstance(sizes[0], int | np.integer):
+        sizes = sizes[0]
+    return tuple(int(n) for n in sizes)
+
+
+def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with a copy of the data: numbers, nested lists of them, an array, or a tensor.
+
+    Without `dtype`, Python's floats become float32, its ints int64, and arrays keep theirs.
+    """
+    array = _to_array(data, dtype)
+    if isinstance(data, np.ndarray | Tensor) and np.shares_memory(array, np.asarray(data)):
+        array = array.copy()
+    return _core.from_numpy(array).requires_grad_(requires_grad)
+
+
+def asarray(data: Any, *, dtype: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor of the data, which shares the memory of an array or a tensor where it can and `copy` is not True."""
+    if copy:
+        return tensor(data, dtype=dtype)
+    if isinstance(data, Tensor):
+        if dtype is None or data.dtype is as_dtype(dtype):
+            return data
+        converted: Tensor = data.astype(dtype)
+        return converted
+    return _core.from_numpy(_to_array(data, dtype))
+
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor that shares the array's memory: a change of one shows in the other."""
+    if not isinstance(array, np.ndarray):
+        raise DTypeError(f"from_numpy takes a NumPy array, not {type(array).__name__}: use tensor for other data")
+    return _core.from_numpy(array)
+
+
+def empty(*shape: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+    """A tensor whose elements are whatever the memory held."""
+    return _core.empty(shape_of(shape), as_dtype(dtype)).requires_grad_(requires_grad)
+
+
+def zeros(*shape: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+    """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
+    return _filled(shape_of(shape), 0, as_dtype(dtype), requires_grad)
+
+
+def ones(*shape: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+    """Ones: `ones(2, 3)` or `ones((2, 3))`."""
+    return _filled(shape_of(shape), 1, as_dtype(dtype), requires_grad)
+
+
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with one value everywhere; without `dtype`, of the dtype that tensor(fill_value) has."""
+    found = as_dtype(type(fill_value)) if dtype is None else as_dtype(dtype)
+    return _filled(shape_of((shape,)), fill_value, found, requires_grad)
+
+
+def zeros_like(like: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros in the shape and, without `dtype`, the dtype of `like`."""
+    return _filled(like.shape, 0, like.dtype if dtype is None else as_dtype(dtype), requires_grad)
+
+
+def ones_like(like: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones in the shape and, without `dtype`, the dtype of `like`."""
+    return _filled(like.shape, 1, like.dtype if dtype is None else as_dtype(dtype), requires_grad)
+
+
+def arange(start: float, stop: float | None = None, step: float = 1, *, dtype: Any = None) -> Tensor:
+    """start, start + step, ... before stop; `arange(n)` starts at 0. Of ints, int64; else float32."""
+    if step == 0:
+        raise ArgumentError("arange: a step of 0 never arrives: use another")
+    first, end = (0, start) if stop is None else (start, stop)
+    values = np.arange(first, end, step)
+    return _core.from_numpy(values.astype(_default(values).numpy if dtype is None else as_dtype(dtype).numpy))
+
+
+def _filled(shape: tuple[int, ...], value: Any, dtype: DType, requires_grad: bool) -> Tensor:
+    made = _core.empty(shape, dtype)
+    np.asarray(made)[...] = value
+    return made.requires_grad_(requires_grad)
+
+
+def _default(values: np.ndarray[Any, Any]) -> DType:
+    return float32 if values.dtype == np.float64 else as_dtype(values.dtype)
+
+
+def _to_array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    known = isinstance(data, np.ndarray | np.generic | Tensor)
+    try:
+        array = np.asarray(data.detach() if isinstance(data, Tensor) else data)
+    except ValueError as e:
+        raise ArgumentError(f"tensor: the nested lists differ in length: {e}") from None
+    if dtype is not None:
+        wanted = as_dtype(dtype)
+    elif array.size == 0 and not known:
+        wanted = float32
+    else:
+        wanted = as_dtype(array.dtype) if known else _default(array)
+    return np.asarray(array, wanted.numpy)
