@@ -19,6 +19,8 @@ enum class EventKind : uint16_t { kOp = 1, kNode, kAlloc, kFree, kGil, kAnnotati
 // flags of an op: backend in bits 0-2, dtype of the first output in bits 3-7, bit 8: it allocated that output.
 enum EventBackend : uint16_t { kView = 0, kNative = 1, kPythonKernel = 2 };
 constexpr uint16_t kAllocated = 1 << 8;
+// flag of a node that runs Python: its name is an interned string
+constexpr uint16_t kNameInterned = 1;
 
 struct Event {
   int64_t t0, t1, t2;

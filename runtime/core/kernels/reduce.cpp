@@ -212,7 +212,9 @@ void argmax(In in, int, const Attrs& at, Array* out, int) {
     throw Error(ErrorKind::kValue, "a position counts along one axis, or all of them: give one of shape " + show(*a));
   }
   const int axis = __builtin_ctz(gone);
-  const int64_t n = a->shape[axis], inner = a->strides[axis], outer = a->numel / (n * inner);
+  int64_t inner = 1;
+  for (int i = axis + 1; i < a->ndim; ++i) inner *= a->shape[i];
+  const int64_t n = a->shape[axis], outer = a->numel / (n * inner);
   for (int64_t i = 0; i < outer; ++i) {
     for (int64_t j = 0; j < inner; ++j) *to++ = first_maximum(a->as<T>() + i * n * inner + j, n, inner);
   }

@@ -1,0 +1,89 @@
+"""perflab's eager runtime: strided tensors, autograd, and ops that the profiler sees.
+
+Names and meanings are PyTorch's where PyTorch has them, and the Python array API standard's for functions.
+"""
+
+import glob
+import os
+from typing import Any
+
+import scipy_openblas32
+
+from . import _core
+
+_core.load_blas(glob.glob(os.path.join(scipy_openblas32.get_lib_dir(), "libscipy_openblas*"))[0])
+
+from . import ops, registry  # noqa: E402, I001
+from . import tensor as _methods  # noqa: E402, F401  (before creation.tensor takes the name)
+from . import nn, optim  # noqa: E402
+from ._core import Tensor, memory_stats  # noqa: E402
+from .autograd import (  # noqa: E402
+    Function,
+    enable_grad,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .creation import arange, asarray, empty, from_numpy, full, ones, ones_like, tensor, zeros, zeros_like  # noqa: E402
+from .errors import (  # noqa: E402
+    ArgumentError,
+    AutogradError,
+    DTypeError,
+    IndexOutOfRange,
+    OpError,
+    PerflabError,
+    ShapeError,
+    StateError,
+)
+from .random import manual_seed, rand, randint, randn  # noqa: E402
+from .spec import DType, bool_, float32, float64, int32, int64  # noqa: E402
+
+_functions = registry.functions()
+globals().update(_functions)
+
+
+def __getattr__(name: str) -> Any:  # the ops' names, which come from their declarations, for type checkers
+    raise AttributeError(f"perflab.runtime has no '{name}'")
+
+
+__all__ = [
+    "ArgumentError",
+    "AutogradError",
+    "DType",
+    "DTypeError",
+    "Function",
+    "IndexOutOfRange",
+    "OpError",
+    "PerflabError",
+    "ShapeError",
+    "StateError",
+    "Tensor",
+    "arange",
+    "asarray",
+    "bool_",
+    "empty",
+    "enable_grad",
+    "float32",
+    "float64",
+    "from_numpy",
+    "full",
+    "int32",
+    "int64",
+    "is_grad_enabled",
+    "manual_seed",
+    "memory_stats",
+    "nn",
+    "no_grad",
+    "ones",
+    "ones_like",
+    "ops",
+    "optim",
+    "rand",
+    "randint",
+    "randn",
+    "set_grad_enabled",
+    "tensor",
+    "zeros",
+    "zeros_like",
+    *_functions,
+]

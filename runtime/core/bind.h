@@ -1,0 +1,16 @@
+// What the module is put together from; each bind_*.cpp adds its functions.
+#pragma once
+#include <nanobind/nanobind.h>
+
+#include "py.h"
+
+namespace perflab {
+
+void bind_tensor(nanobind::module_&);
+void bind_op(nanobind::module_&);
+void bind_recorder(nanobind::module_&);
+void bind_optim(nanobind::module_&);
+
+PyObject* attach(PyObject* outputs, PyObject* ctx, PyObject* inputs, PyObject* saved);  // py_node.cpp
+
+}  // namespace perflab

@@ -1,0 +1,82 @@
+// The recorder as profiler/session.py drives it.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "recorder.h"
+#include "shapes.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace perflab {
+namespace {
+
+nb::object event_dtype() {
+  nb::list fields;
+  auto field = [&](const char* name, const char* type) { fields.append(nb::make_tuple(name, type)); };
+  for (const char* t : {"t0", "t1", "t2"}) field(t, "<i8");
+  field("kind", "<u2"), field("flags", "<u2"), field("name", "<u4");
+  for (const char* t : {"sequence", "address", "bytes"}) field(t, "<u8");
+  field("shapes", "<u4"), field("scope", "<u4");
+  return nb::module_::import_("numpy").attr("dtype")(fields);
+}
+
+// [(thread id, events)], each array a view of the recorder's own chunk
+nb::list drain_events() {
+  nb::object dtype = event_dtype();
+  nb::list threads;
+  for (const Recorded& r : drain()) {
+    nb::capsule owner(r.chunk, [](void* chunk) noexcept { release_chunk(chunk); });
+    nb::ndarray<uint8_t, nb::numpy, nb::ndim<1>> bytes(r.events, {r.count * sizeof(Event)}, owner);
+    threads.append(nb::make_tuple(r.thread, nb::cast(bytes).attr("view")(dtype)));
+  }
+  return threads;
+}
+
+nb::tuple clock() {
+  ClockScale s = clock_scale();
+  return nb::make_tuple(s.tick0, s.ns0, s.ns_per_tick);
+}
+
+void push(int kind, uint32_t name, int64_t t0, int64_t t2) {
+  if (!is_recording()) return;
+  Event& e = next_event();
+  e = Event{};
+  e.t0 = t0, e.t2 = t2, e.kind = static_cast<EventKind>(kind), e.name = name, e.scope = current_scope;
+}
+
+nb::list shape_lists() {  // by id: ((dtype name, shape), ...) of the inputs
+  nb::list all;
+  for (const auto& inputs : interned_shapes()) {
+    nb::list l;
+    for (const Spec& s : inputs) {
+      nb::list shape;
+      for (int64_t n : s.shape) shape.append(n);
+      l.append(nb::make_tuple(name(s.dtype), nb::tuple(shape)));
+    }
+    all.append(nb::tuple(l));
+  }
+  return all;
+}
+
+}  // namespace
+
+void bind_recorder(nb::module_& m) {
+  m.def("recorder_start", start_recording, "max_events"_a);
+  m.def("recorder_stop", stop_recording);
+  m.def("recorder_drain", drain_events);
+  m.def("recorder_dropped", dropped_events);
+  m.def("recorder_clock", clock);
+  m.def("recorder_ticks", ticks);
+  m.def("recorder_push", push, "kind"_a, "name"_a, "t0"_a, "t2"_a);
+  m.def("record_composite", [](uint32_t name, int64_t t0) { push(static_cast<int>(EventKind::kComposite), name, t0, ticks()); });
+  m.def("is_recording", is_recording);
+  m.def("set_scope", [](uint32_t scope) { return std::exchange(current_scope, scope); });
+  m.def("intern", intern);
+  m.def("interned", interned);
+  m.def("shapes", shape_lists);
+}
+
+}  // namespace perflab

@@ -1,0 +1,103 @@
+// Making tensors, and the graph's switches.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "allocator.h"
+#include "bind.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace perflab {
+namespace {
+
+DType code_of(nb::handle dtype) {
+  for (int d = 0; d < kDTypes; ++d)
+    if (dtype_objects[d] == dtype.ptr()) return static_cast<DType>(d);
+  throw nb::type_error("not one of perflab.runtime's dtypes");
+}
+
+void set_dtypes(nb::sequence dtypes) {
+  for (int d = 0; d < kDTypes; ++d) dtype_objects[d] = nb::object(dtypes[d]).release().ptr();
+}
+
+void set_errors(nb::object shape, nb::object dtype, nb::object index, nb::object autograd, nb::object value) {
+  int i = 0;
+  for (nb::object* o : {&shape, &dtype, &index, &autograd, &value}) error_types[i++] = o->release().ptr();
+}
+
+nb::object empty(const std::vector<int64_t>& shape, nb::handle dtype) {
+  Array a;
+  if (shape.size() > kMaxDim) throw Error(ErrorKind::kShape, "at most " + std::to_string(kMaxDim) + " axes are possible, not " + std::to_string(shape.size()));
+  a.dtype = code_of(dtype), a.ndim = static_cast<uint8_t>(shape.size());
+  double elements = 1;
+  for (int i = 0; i < a.ndim; ++i) {
+    if (shape[i] < 0) throw Error(ErrorKind::kShape, "negative size in shape " + show(shape.data(), a.ndim));
+    a.shape[i] = shape[i], elements *= static_cast<double>(shape[i]);
+  }
+  if (elements > 1e15) throw Error(ErrorKind::kShape, "shape " + show(shape.data(), a.ndim) + " has more elements than memory can hold");
+  a.pack(), a.fill_storage();
+  return nb::steal(wrap(make_tensor(std::move(a))));
+}
+
+std::string layout_of(const Py_buffer& b, Layout& to) {  // what is wrong with the buffer, or empty
+  const char* format = b.format ? b.format : "B";
+  static const std::pair<const char*, DType> formats[] = {{"?", DType::kBool},  {"i", DType::kInt32},   {"l", sizeof(long) == 8 ? DType::kInt64 : DType::kInt32},
+                                                          {"q", DType::kInt64}, {"f", DType::kFloat32}, {"d", DType::kFloat64}};
+  bool known = false;
+  for (auto [f, d] : formats)
+    if (!std::strcmp(f, format)) to.dtype = d, known = true;
+  if (!known) return std::string("elements of format '") + format + "' have no dtype here: use bool, int32, int64, float32 or float64";
+  if (b.ndim > kMaxDim) return "more than " + std::to_string(kMaxDim) + " axes";
+  to.ndim = static_cast<uint8_t>(b.ndim), to.data = b.buf;
+  for (int i = 0; i < b.ndim; ++i) {
+    if (b.strides[i] % b.itemsize) return "the strides are no multiples of the element size: pass a copy";
+    to.shape[i] = b.shape[i], to.strides[i] = b.strides[i] / b.itemsize;
+  }
+  to.measure();
+  return {};
+}
+
+
+nb::object from_numpy(nb::object array) {
+  nb::object view = nb::steal(PyMemoryView_FromObject(array.ptr()));
+  if (!view) throw nb::python_error();
+  const Py_buffer& b = *PyMemoryView_GET_BUFFER(view.ptr());
+  Array a;
+  std::string wrong = layout_of(b, a);
+  if (!wrong.empty()) throw Error(ErrorKind::kDType, "from_numpy: " + wrong);
+  if (b.readonly) throw Error(ErrorKind::kValue, "from_numpy: the array is read-only, and a tensor is not: pass array.copy()");
+  a.storage = adopt_storage(a.data, a.bytes(), view.release().ptr(), [](void* o) { let_go(static_cast<PyObject*>(o)); });
+  return nb::steal(wrap(make_tensor(std::move(a))));
+}
+
+bool set_grad_mode(bool on) { return std::exchange(grad_enabled, on); }
+
+nb::dict memory_stats() {
+  nb::dict d;
+  d["allocated_bytes"] = live_storage_bytes(), d["reserved_bytes"] = reserved_bytes();
+  d["live_tensors"] = live_tensors(), d["live_nodes"] = live_nodes();
+  return d;
+}
+
+nb::object attach_function(nb::tuple outputs, nb::object ctx, nb::tuple inputs, nb::tuple saved) {
+  PyObject* r = attach(outputs.ptr(), ctx.ptr(), inputs.ptr(), saved.ptr());
+  if (!r) throw nb::python_error();
+  return nb::steal(r);
+}
+
+}  // namespace
+
+void bind_tensor(nb::module_& m) {
+  m.def("set_dtypes", set_dtypes);
+  m.def("set_errors", set_errors);
+  m.def("empty", empty, "shape"_a, "dtype"_a);
+  m.def("from_numpy", from_numpy, "array"_a);
+  m.def("grad_mode", set_grad_mode, "on"_a);
+  m.def("is_grad_enabled", [] { return grad_enabled; });
+  m.def("attach", attach_function);
+  m.def("memory_stats", memory_stats);
+  m.def("empty_cache", empty_cache);
+}
+
+}  // namespace perflab

@@ -1,0 +1,27 @@
+#include "bind.h"
+
+namespace nb = nanobind;
+
+NB_MODULE(_core, m) {
+  using namespace perflab;
+  nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    try {
+      std::rethrow_exception(p);
+    } catch (const nb::builtin_exception&) {
+      throw;
+    } catch (const nb::python_error&) {
+      throw;
+    } catch (...) {
+      raise_current();
+    }
+  });
+  set_gil_hooks();
+  for (auto [name, type] : {std::pair{"Tensor", make_tensor_type()}, {"OpHandle", make_op_type()}, {"Node", make_node_type()}}) {
+    if (!type) throw nb::python_error();
+    m.attr(name) = nb::borrow(reinterpret_cast<PyObject*>(type));
+  }
+  bind_tensor(m);
+  bind_op(m);
+  bind_recorder(m);
+  bind_optim(m);
+}

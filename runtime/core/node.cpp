@@ -1,0 +1,163 @@
+// The lives of tensors and nodes.
+#include "node.h"
+
+#include <algorithm>
+#include <new>
+
+#include "live_count.h"
+#include "recorder.h"
+
+namespace perflab {
+
+void (*release_wrapper)(void*) = nullptr;
+void (*release_context)(void*) = nullptr;
+std::string (*context_name)(void*) = nullptr;
+
+namespace {
+using LiveTensors = LiveCount<TensorImpl>;
+using LiveNodes = LiveCount<Node>;
+std::atomic<uint64_t> sequences{0};
+
+size_t node_bytes(const Node* n) {
+  return sizeof(Node) + n->nedges * sizeof(Edge) + n->nsaved * sizeof(Saved) + n->words * sizeof(int64_t);
+}
+}  // namespace
+
+TensorImpl* make_tensor() {
+  LiveTensors::add(1);
+  return new (allocate(sizeof(TensorImpl))) TensorImpl;
+}
+
+TensorImpl* make_tensor(Array&& a) {
+  TensorImpl* t = make_tensor();
+  static_cast<Array&>(*t) = std::move(a);
+  return t;
+}
+
+void destroy(TensorImpl* t) noexcept {
+  if (t->owns_wrapper) {  // the wrapper gets the last count back and dies with it, or lives on if a weak reference was upgraded
+    t->refs.store(1, std::memory_order_relaxed), t->owns_wrapper = false;
+    return release_wrapper(t->wrapper);
+  }
+  if (t->grad_fn) release(t->grad_fn);
+  if (t->grad) release(t->grad);
+  t->~TensorImpl();
+  deallocate(t, sizeof(TensorImpl));
+  LiveTensors::add(-1);
+}
+
+std::mutex& grad_lock(const TensorImpl* t) {
+  static std::mutex locks[64];
+  return locks[reinterpret_cast<uintptr_t>(t) >> 6 & 63];
+}
+
+int64_t live_tensors() { return LiveTensors::sum(); }
+int64_t live_nodes() { return LiveNodes::sum(); }
+uint64_t next_sequence() { return is_recording() ? 1 + sequences.fetch_add(1, std::memory_order_relaxed) : 0; }
+
+Node* make_node(int nedges, int nsaved, int nout, int words) {
+  Node shape;
+  shape.nedges = static_cast<uint16_t>(nedges), shape.nsaved = static_cast<uint16_t>(nsaved);
+  shape.nout = static_cast<uint16_t>(nout), shape.words = static_cast<uint16_t>(words);
+  Node* n = new (allocate(node_bytes(&shape))) Node;
+  n->nedges = shape.nedges, n->nsaved = shape.nsaved, n->nout = shape.nout, n->words = shape.words;
+  for (int i = 0; i < nedges; ++i) new (n->edges() + i) Edge;
+  for (int i = 0; i < nsaved; ++i) new (n->saved() + i) Saved;
+  LiveNodes::add(1);
+  return n;
+}
+
+void set_edge(Node* n, int i, TensorImpl* t) {
+  Edge& e = n->edges()[i];
+  if (!t->grad_fn) {
+    e.leaf = t;
+    return retain(t);
+  }
+  if (t->is_view && t->view_version != t->version()) [[unlikely]]
+    throw Error(ErrorKind::kAutograd,
+                "this tensor is a view whose memory was changed in place after the view was made (version " + std::to_string(t->view_version) +
+                    ", it is now " + std::to_string(t->version()) + "): make the view again after the change");
+  e.node = t->grad_fn, e.output = t->output;
+  retain(e.node);
+  n->level = std::max(n->level, e.node->level + 1), n->reaches_python |= e.node->reaches_python;
+}
+
+void save(Saved* s, const Array& a, int which, bool spec) {
+  static_cast<Layout&>(*s) = a;
+  s->which = which;
+  if (spec) {
+    s->data = nullptr;
+  } else if (a.storage) {
+    retain(s->storage = a.storage);
+    s->version = a.storage->version.load(std::memory_order_relaxed);
+  }
+}
+
+void destroy(Node* n) noexcept {
+  static thread_local std::vector<Node*>* work = nullptr;  // set while an outer call on this thread is at it
+  if (work) return work->push_back(n);
+  std::vector<Node*> mine;
+  work = &mine;
+  for (;;) {
+    for (int i = 0; i < n->nsaved; ++i) n->saved()[i].~Saved();
+    for (int i = 0; i < n->nedges; ++i) {
+      Edge& e = n->edges()[i];
+      if (e.node) release(e.node);
+      if (e.leaf) release(e.leaf);
+    }
+    if (n->context) release_context(n->context);
+    deallocate(n, node_bytes(n));
+    LiveNodes::add(-1);
+    if (mine.empty()) break;
+    n = mine.back(), mine.pop_back();
+  }
+  work = nullptr;
+}
+
+std::string backward_name(const Node* n) {  // as PyTorch names them: AddBackward0, TakeAlongBackward0, MyFunctionBackward
+  if (n->context) return context_name(n->context) + "Backward";
+  std::string name;
+  bool upper = true;
+  for (char c : n->op->name) {
+    if (c != '_') name += upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c;
+    upper = c == '_';
+  }
+  return name + "Backward0";
+}
+
+Saved& unchanged(Node* n, int k) {
+  Saved& s = n->saved()[k];
+  if (s.storage && s.storage->version.load(std::memory_order_relaxed) != s.version) [[unlikely]]
+    throw Error(ErrorKind::kAutograd,
+                "one of the variables needed for gradient computation has been modified by an inplace operation: " + std::string(name(s.dtype)) +
+                    " " + show(s) + ", " + (s.which < 0 ? "output " + std::to_string(-1 - s.which) : "input " + std::to_string(s.which)) +
+                    " of " + backward_name(n) + ", is at version " +
+                    std::to_string(s.storage->version.load(std::memory_order_relaxed)) + "; expected version " + std::to_string(s.version) +
+                    ". Change a copy of it, or change it after backward()");
+  return s;
+}
+
+Ref<TensorImpl> rejoin(Node* n, int k) {
+  Saved& s = unchanged(n, k);
+  Node* behind = s.which < 0 ? n : nullptr;
+  uint32_t output = s.which < 0 ? static_cast<uint32_t>(-1 - s.which) : 0;
+  if (s.which >= 0 && s.storage) {
+    int edge = s.which;
+    if (n->program && !n->op->list()) {
+      edge = n->program->mask >> s.which & 1 ? __builtin_popcount(n->program->mask & ((1u << s.which) - 1)) : -1;
+    }
+    if (edge >= 0) {
+      const Edge& e = n->edges()[edge];
+      if (e.leaf) return Ref<TensorImpl>::share(e.leaf);
+      behind = e.node, output = e.output;
+    }
+  }
+  auto t = Ref(make_tensor(Array(s)));
+  if (behind && s.storage) {
+    retain(t->grad_fn = behind);
+    t->output = output, t->requires_grad = true;
+  }
+  return t;
+}
+
+}  // namespace perflab

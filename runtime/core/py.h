@@ -1,0 +1,93 @@
+// What the Python-facing files share.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "engine.h"
+
+namespace perflab {
+
+// --- Tensor
+struct PyTensor {
+  PyObject_HEAD
+  TensorImpl* impl;  // counted, unless impl->owns_wrapper
+  PyObject *dict, *weak;
+};
+extern PyTypeObject* tensor_type;
+inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || PyType_IsSubtype(Py_TYPE(o), tensor_type); }
+inline TensorImpl* impl_of(PyObject* o) { return reinterpret_cast<PyTensor*>(o)->impl; }
+PyObject* wrap(TensorImpl*);                                    // takes the reference
+PyObject* wrap_as(PyTypeObject* subtype, TensorImpl*);          // the same, as a subclass
+void track(PyObject* wrapper);                                  // its graph reaches Python: the collector must see it
+void let_go(PyObject*) noexcept;                                // a Python reference, with or without the GIL
+PyTypeObject* make_tensor_type();
+extern PyType_Slot life_slots[4], operator_slots[];
+
+// --- calls
+// A tensor or a number; false with no exception set: neither.
+bool operand(PyObject*, Operand&, Array& cell);
+// Gives numbers the dtype that they will be computed in where a tensor among the operands settles it.
+void settle_numbers(Operand* in, Array* cells, int nin);
+PyObject* call_op(const Op&, const Operand* in, int nin, const Attrs&);
+void bind_operators();   // Tensor's operator slots to the ops of those names
+PyObject* subscript(PyObject* tensor, PyObject* key);
+PyTypeObject* make_op_type();
+PyObject* make_handle(Op&, bool in_place);
+Op* handle_op(PyObject*);  // null: not a handle
+struct SymbolHook {
+  PyObject *type = nullptr, *call = nullptr;
+};
+extern SymbolHook symbol_hook;
+
+// --- attributes: words and Python values (py_attrs.cpp). False or null: an exception is set.
+bool to_words(const std::string& op, const AttrSig&, PyObject*, int64_t* words);
+bool items_to_words(const std::string& op, const AttrSig&, PyObject* const* items, Py_ssize_t n, int64_t* words);
+PyObject* to_dict(const Op&, const Attrs&);
+int word_count(char kind);
+extern PyObject* dtype_objects[kDTypes];
+PyObject* shape_tuple(const int64_t* items, int n);
+
+// --- nodes
+PyObject* wrap_node(Node*);  // takes the reference
+PyTypeObject* make_node_type();
+
+// --- errors
+extern PyObject* error_types[5];  // by ErrorKind
+PyObject* raise_current();        // the C++ exception in flight as Python's; returns null
+
+// --- the GIL
+// Around the core: keeps the GIL until the work proves long (release_gil), takes it back at the end. A call of microseconds
+// that gave it away would wait a whole switch interval (5 ms) for it whenever another Python thread runs.
+class LateGil {
+ public:
+  LateGil() : may_(std::exchange(engine_may_release, true)) {}
+  ~LateGil() {
+    engine_may_release = may_;
+    if (without_gil) [[unlikely]]
+      take_back();
+  }
+
+ private:
+  static void take_back();
+  bool may_;
+};
+// Back into Python from inside the core, if the core gave the GIL away. Recorded: asked, got, gave back, why.
+class Gil {
+ public:
+  explicit Gil(const std::string& reason);
+  ~Gil();
+  Gil(const Gil&) = delete;
+
+ private:
+  bool away_, may_;
+  int64_t asked_ = 0, got_ = 0;
+  uint32_t reason_ = 0;
+};
+void set_gil_hooks();
+
+template <class F>
+void* slot(F f) {
+  return reinterpret_cast<void*>(f);
+}
+
+}  // namespace perflab

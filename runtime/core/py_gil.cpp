@@ -1,0 +1,49 @@
+// When the core gives the GIL away and takes it back, each acquisition an event.
+#include "py.h"
+#include "recorder.h"
+
+namespace perflab {
+namespace {
+
+thread_local PyThreadState* thread_state = nullptr;  // of this thread, while without_gil
+
+void give_away() {
+  thread_state = PyEval_SaveThread();
+  without_gil = true;
+}
+
+void record(uint32_t reason, int64_t asked, int64_t got, int64_t gave_back) {
+  Event& e = next_event();
+  e = Event{};
+  e.t0 = asked, e.t1 = got, e.t2 = gave_back, e.kind = EventKind::kGil, e.name = reason;
+}
+
+}  // namespace
+
+void LateGil::take_back() {
+  int64_t asked = is_recording() ? ticks() : 0;
+  without_gil = false;
+  PyEval_RestoreThread(thread_state);
+  if (!asked) return;
+  int64_t got = ticks();
+  record(intern("return to Python"), asked, got, got);
+}
+
+Gil::Gil(const std::string& reason) : away_(without_gil), may_(std::exchange(engine_may_release, false)) {
+  if (!away_) return;
+  if (is_recording()) reason_ = intern(reason), asked_ = ticks();
+  without_gil = false;
+  PyEval_RestoreThread(thread_state);
+  if (asked_) got_ = ticks();
+}
+
+Gil::~Gil() {
+  engine_may_release = may_;
+  if (!away_) return;
+  if (asked_) record(reason_, asked_, got_, ticks());
+  give_away();
+}
+
+void set_gil_hooks() { release_gil = give_away; }
+
+}  // namespace perflab

@@ -1,0 +1,24 @@
+// Storage: counted memory behind arrays, with the version counter that its views share.
+#pragma once
+#include <cstdint>
+
+#include "allocator.h"
+#include "counted.h"
+
+namespace perflab {
+
+struct alignas(64) Storage {  // where the memory is ours, it follows this header in the same block
+  std::atomic<uint32_t> refs{1}, version{0};
+  size_t bytes;                            // of the memory, as asked for
+  void* data;
+  void* owner = nullptr;                   // somebody else's memory (a numpy array's): who keeps it
+  void (*release_owner)(void*) = nullptr;  // may be called on any thread, with or without the GIL
+};
+
+// Records an alloc event when the recorder is on, unless the caller's op event says it (`quiet`).
+Storage* make_storage(size_t bytes, bool quiet = false);
+Storage* adopt_storage(void* data, size_t bytes, void* owner, void (*release_owner)(void*));
+void destroy(Storage*) noexcept;
+int64_t live_storage_bytes();  // memory of ours that storages hold now
+
+}  // namespace perflab

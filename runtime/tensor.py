@@ -1,0 +1,104 @@
+"""Tensor's methods that are not hot; the type itself, its operators and the ops' methods are the core's."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from . import _core, registry
+from ._core import Tensor
+from .errors import AutogradError
+from .spec import bool_, float32, int64
+
+_IMPLIED = (bool_, int64, float32)  # dtypes that a printed value shows by itself
+
+
+def numpy(self: Tensor) -> np.ndarray[Any, Any]:
+    """The tensor as a NumPy array that shares its memory; AutogradError when it requires grad (use detach())."""
+    if self.requires_grad:
+        raise AutogradError("numpy() of a tensor that requires grad: use detach().numpy()")
+    return np.asarray(memoryview(self))
+
+
+def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    array = numpy(self)
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def tolist(self: Tensor) -> Any:
+    """The elements as Python numbers in nested lists; of a 0-d tensor the number itself."""
+    return numpy(self.detach()).tolist()
+
+
+def _repr(self: Tensor) -> str:
+    values = np.array2string(numpy(self.detach()), separator=", ", prefix="tensor(", threshold=1000, precision=4)
+    notes = [f"dtype={self.dtype!r}"] if self.dtype not in _IMPLIED else []
+    if 0 in self.shape and self.ndim != 1:
+        notes.insert(0, f"shape={self.shape}")
+    if self.grad_fn is not None:
+        notes.append(f"grad_fn=<{self.grad_fn.name()}>")
+    elif self.requires_grad:
+        notes.append("requires_grad=True")
+    return f"tensor({', '.join([values, *notes])})"
+
+
+def _iterate(self: Tensor) -> Iterator[Tensor]:
+    return (self[i] for i in range(len(self)))
+
+
+def contiguous(self: Tensor) -> Tensor:
+    """The tensor itself where its elements lie in C order without gaps, else a copy that does."""
+    return self if self.is_contiguous() else self.copy()
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Set every element to 0, in place."""
+    return self.fill_(0)
+
+
+def _reject_del(cls: type[Tensor]) -> None:
+    if "__del__" in cls.__dict__:
+        raise TypeError(
+            f"{cls.__name__}: a subclass of Tensor may not define __del__, the core keeps tensors alive through it"
+        )
+
+
+def _install() -> None:
+    for name, method in registry.methods().items():
+        setattr(Tensor, name, method)
+    for name, op in (
+        ("add_", "add"),
+        ("sub_", "sub"),
+        ("mul_", "mul"),
+        ("div_", "div"),
+        ("copy_", "assign"),
+        ("fill_", "assign"),
+    ):
+        setattr(Tensor, name, _core.inplace(registry.OPS[op].handle))
+    own = {
+        "numpy": numpy,
+        "tolist": tolist,
+        "contiguous": contiguous,
+        "zero_": zero_,
+        "__array__": _array,
+        "__repr__": _repr,
+        "__iter__": _iterate,
+        "__float__": lambda self: float(self.item()),
+        "__int__": lambda self: int(self.item()),
+        "__init_subclass__": classmethod(_reject_del),
+        "mT": property(lambda self: self.transpose(-2, -1), doc="The last two axes swapped."),
+        "T": property(_transposed, doc="The axes of a matrix swapped."),
+    }
+    for name, value in own.items():
+        setattr(Tensor, name, value)
+
+
+def _transposed(self: Tensor) -> Tensor:
+    if self.ndim != 2:
+        raise ValueError(f"T is for 2 axes, this tensor has shape {self.shape}: use mT or permute")
+    return self.transpose(0, 1)
+
+
+_install()
