@@ -39,6 +39,7 @@ def ingest(store: Store, blobs: Blobs, stream: BinaryIO, label: Label) -> Upload
     Raises Refused when the file is neither a trace nor a benchmark file, or when its project or commit is unknown.
     Nothing is written then.
     """
+    label = dataclasses.replace(label, name=_shown(label.name))
     with blobs.stage(stream) as staged:
         arrival = _read(staged, label)
         return store.add(arrival, lambda: blobs.keep(staged))
@@ -106,13 +107,12 @@ def _read_trace(staged: Staged, label: Label) -> Arrival:
     if not (len(trace.slices) or len(trace.counters) or len(trace.instants)):
         raise Refused(f"{label.name} is a trace without events; record at least one step and upload it again")
     told = trace.metadata
-    machine = told.get("machine")
     return _arrival(
         staged,
         label,
         Origin(project=_text(told.get("project")), commit=_text(told.get("commit")), branch=_text(told.get("branch"))),
         kind="trace",
-        machine=_machine(machine) if isinstance(machine, Mapping) else label.machine or UNKNOWN_MACHINE,
+        machine=_told_machine(told.get("machine")) or label.machine or UNKNOWN_MACHINE,
         created=_began(trace) or label.created or datetime.now(UTC),
         tool=_text(told.get("tool")) or "trace",
         dirty=told.get("dirty") is True,
@@ -143,6 +143,11 @@ def _arrival(staged: Staged, label: Label, told: Origin, **facts: Any) -> Arriva
     )
 
 
+def _shown(name: str) -> str:
+    """A file's name as messages and pages can show it."""
+    return "".join(char if char.isprintable() else "?" for char in name)[-200:] or "the file"
+
+
 def _short(what: str, text: str, limit: int) -> str:
     name = text.strip()
     if not name or len(name) > limit or not name.isprintable():
@@ -159,6 +164,13 @@ def _machine(told: object) -> Machine:
     if not all(isinstance(text, str) for text in texts.values()) or not isinstance(cores, int):
         raise ValueError(told)
     return Machine.of(cores=cores, **{key: str(text) for key, text in texts.items()})
+
+
+def _told_machine(told: object) -> Machine | None:
+    try:
+        return _machine(told)
+    except ValueError:
+        return None
 
 
 def _began(trace: Trace) -> datetime | None:

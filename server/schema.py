@@ -53,6 +53,7 @@ class Label:
 class Upload:
     """A file as it was taken in: `new` is false when the lab had it already for this commit and machine."""
 
+    name: str
     kind: UploadKind
     new: bool
     sha256: str

@@ -79,6 +79,7 @@ class Store:
                     _add_results(connection, project, upload, new.results)
             keep()
         return Upload(
+            name=new.name,
             kind=new.kind,
             new=known is None,
             sha256=new.sha256,

@@ -33,5 +33,5 @@ class Upload:
             taken = lab.upload(file, label, progress)
         what = "a trace" if taken.kind == "trace" else f"{taken.results} result{'' if taken.results == 1 else 's'}"
         known = "" if taken.new else " (the lab had this file already)"
-        print(f"{file.name}: {what} of {taken.project} at {taken.commit[:12]}, run {taken.run}{known}")
+        print(f"{taken.name}: {what} of {taken.project} at {taken.commit[:12]}, run {taken.run}{known}")
         return 0

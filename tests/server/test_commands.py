@@ -68,6 +68,12 @@ def test_upload_asks_git(perflab: Perflab, files: Files) -> None:
     lab.close()
 
 
+def test_upload_takes_a_file_of_any_name(perflab: Perflab, files: Files) -> None:
+    name = os.fsdecode(b"a \xff\n.json")
+    path = files.trace(name, 100)
+    assert perflab("upload", path, "--commit", BASE) == (0, f"a ??.json: a trace of here at {BASE[:12]}, run 1\n", "")
+
+
 def test_upload_refuses_in_one_sentence(perflab: Perflab, files: Files) -> None:
     page = files.write("page.html", "<html></html>")
     trace = files.trace("trace.json", 100)
@@ -97,6 +103,7 @@ def test_upload_refuses_in_one_sentence(perflab: Perflab, files: Files) -> None:
 def test_compare_prints_verdicts_and_causes(perflab: Perflab) -> None:
     code, out, err = perflab("compare", BASE[:7], HEAD[:7])
     assert (code, err) == (0, "")
+    assert out.startswith(f"base {BASE} (4 runs), head {HEAD} (4 runs)\n")
     assert "regression" in out
     assert "matmul" in out
 

@@ -1,5 +1,6 @@
 """LocalLab and RemoteLab answer alike: every test here runs against both."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from perflab.benchmarks.gate import GateOptions
 from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.stats import Verdict
 from perflab.server.errors import Ambiguous, NotFound, Refused
+from perflab.server.ingest import UNKNOWN_MACHINE
 from perflab.server.lab import Lab
 from perflab.server.schema import Label, Origin
 
@@ -99,6 +101,23 @@ def test_a_trace_keeps_its_bytes_and_a_summary(lab: Lab, files: Files) -> None:
     with lab.trace_file(taken.trace) as file:
         assert file.read() == path.read_bytes()
     assert len(lab.read_trace(taken.trace).slices) == 9
+
+
+@pytest.mark.parametrize(
+    ("told", "machine"),
+    [
+        ({"name": "ada", "cpu": "A CPU", "cores": 2, "os": "Linux x86_64", "python": "CPython 3.11"}, MACHINE),
+        ({"name": "ada"}, UNKNOWN_MACHINE),
+        ("ada", UNKNOWN_MACHINE),
+        (None, UNKNOWN_MACHINE),
+    ],
+)
+def test_a_trace_may_say_its_machine(lab: Lab, files: Files, told: object, machine: Machine) -> None:
+    content = json.loads(files.trace("trace.json", 100).read_text())
+    path = files.write("told.json", json.dumps({**content, "machine": told, "baseTimeNanoseconds": 1769860800 * 10**9}))
+    run = lab.run(give(lab, path)).run
+    assert run.machine == machine
+    assert run.created == NOON
 
 
 def test_progress_reaches_the_end(lab: Lab, files: Files) -> None:
