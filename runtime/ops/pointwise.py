@@ -190,7 +190,7 @@ def _(ct, out):
     return ct * (out * (1 - out))
 
 
-@pointwise(source="{a} > 0 ? {a} : 0", kinds="if")
+@pointwise(source="{a} < 0 ? 0 : {a}", kinds="if")
 def relu(xp, a):
     """max(a, 0), element by element. Its gradient at 0 is 0.
 

@@ -1,0 +1,375 @@
+"""The sweep: every op x its samples. A new op adds no test here."""
+
+import ctypes
+import doctest
+import gc
+import shutil
+import subprocess
+from collections.abc import Callable
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab import runtime as rt
+from perflab.runtime.op import Op, Sample
+from perflab.runtime.program import trace
+from perflab.runtime.registry import COMPOSITES, OPS, Composite
+from perflab.runtime.spec import DTYPES, DType, Spec, float32, float64, int64
+
+Arrays = list[np.ndarray[Any, Any]]
+ENTRIES = [*OPS.values(), *COMPOSITES.values()]
+CASES = [pytest.param(op, s, id=f"{op.name}-{i}") for op in OPS.values() for i, s in enumerate(op.samples)]
+DIFFERENTIABLE = [
+    pytest.param(e, s, id=f"{e.name}-{i}")
+    for e in ENTRIES
+    if isinstance(e, Composite) or e.has_gradient
+    for i, s in enumerate(e.samples)
+]
+
+
+def is_list(entry: Op | Composite, sample: Sample) -> bool:
+    return isinstance(sample.inputs[0], list) if isinstance(entry, Composite) else entry.rest is not None
+
+
+def fill(entry: Op | Composite, sample: Sample, dtype: DType, seed: int = 0) -> Arrays:
+    """The sample's inputs: shapes filled with values of the op's domain, arrays as they are."""
+    random = np.random.default_rng(seed)
+    low, high = (-2.0, 2.0) if isinstance(entry, Composite) else entry.domain
+
+    def values(spec: Any) -> np.ndarray[Any, Any]:
+        if not isinstance(spec, tuple):
+            return np.asarray(spec)
+        if dtype.kind == "f":
+            return np.asarray(random.uniform(low, high, spec), dtype.numpy)
+        return np.asarray(
+            random.integers(max(0, int(low)) if dtype.kind == "b" else int(low), int(high) + 1, spec), dtype.numpy
+        )
+
+    return [values(spec) for spec in (sample.inputs[0] if is_list(entry, sample) else sample.inputs)]
+
+
+def tensors(arrays: Arrays, requiring: set[int] | None = None) -> list[rt.Tensor]:
+    return [rt.tensor(a, requires_grad=i in (requiring or ())) for i, a in enumerate(arrays)]
+
+
+def call(entry: Op | Composite, sample: Sample, inputs: list[Any]) -> tuple[rt.Tensor, ...]:
+    attributes = {k: rt.tensor(v) if isinstance(v, np.ndarray) else v for k, v in sample.attributes.items()}
+    out = entry.handle(inputs, **attributes) if is_list(entry, sample) else entry.handle(*inputs, **attributes)
+    return out if isinstance(out, tuple) else (out,)
+
+
+def computation(op: Op, arrays: Arrays) -> DType:
+    """The dtype that the op computes in, by the array API's promotion."""
+    cast = [rt.spec.as_dtype(a.dtype) for i, a in enumerate(arrays) if op.input(i).cast]
+    widest = max(cast, key=lambda d: d.code)
+    if op.dtype == "float" and widest.kind != "f":
+        return float32
+    if op.dtype == "sum" and widest.kind != "f":
+        return int64
+    return rt.spec.as_dtype(arrays[1].dtype) if op.dtype == "second" else widest
+
+
+def reference(op: Op, sample: Sample, arrays: Arrays) -> list[np.ndarray[Any, Any]]:
+    """What the op's own body gives on NumPy arrays, in the dtype that the op's rule says."""
+    computed = computation(op, arrays)
+    result = {"bool": rt.bool_, "index": int64, "attr": sample.attributes.get("dtype")}.get(op.dtype, computed)
+    assert result is not None
+    given: list[Any] = []
+    for i, a in enumerate(arrays):
+        kind = op.input(i)
+        if kind.like:
+            given.append(Spec(a.shape, rt.spec.as_dtype(a.dtype)))
+        else:
+            given.append(a.astype(computed.numpy) if kind.cast and op.dtype != "second" else a)
+    attributes = {a.name: sample.attributes.get(a.name, a.preset) for a in op.attributes}
+    with np.errstate(all="ignore"):
+        out = op.body(np, *given, **attributes)
+    return [np.asarray(o).astype(result.numpy) for o in (out if op.several else (out,))]
+
+
+def check_values(op: Op, sample: Sample, arrays: Arrays, inputs: list[rt.Tensor]) -> None:
+    outs, wanted = call(op, sample, inputs), reference(op, sample, arrays)
+    assert len(outs) == len(wanted)
+    for out, want in zip(outs, wanted, strict=True):
+        assert (out.shape, out.dtype.numpy) == (want.shape, want.dtype)
+        tolerance = 32 * float(np.finfo(want.dtype).eps) if want.dtype.kind == "f" else 0.0
+        np.testing.assert_allclose(out.detach().numpy(), want, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.name)
+@pytest.mark.parametrize(("op", "sample"), CASES)
+def test_values_shapes_and_dtypes(op: Op, sample: Sample, dtype: DType) -> None:
+    arrays = fill(op, sample, dtype)
+    if computation(op, arrays).kind not in op.kinds:
+        with pytest.raises(rt.DTypeError, match=f"{op.name}: not defined for {dtype.name}"):
+            call(op, sample, tensors(arrays))
+    else:
+        check_values(op, sample, arrays, tensors(arrays))
+
+
+def strided(a: np.ndarray[Any, Any]) -> rt.Tensor:
+    wide = np.zeros([2 * n for n in a.shape], a.dtype)
+    view = wide[(..., *(slice(None, None, 2) for _ in a.shape))]
+    view[...] = a
+    return rt.from_numpy(view)
+
+
+def reversed_(a: np.ndarray[Any, Any]) -> rt.Tensor:
+    back = (..., *(slice(None, None, -1) for _ in a.shape))
+    return rt.from_numpy(np.array(a[back])[back])
+
+
+def column_major(a: np.ndarray[Any, Any]) -> rt.Tensor:
+    return rt.from_numpy(np.array(a, order="F"))
+
+
+@pytest.mark.parametrize("layout", [strided, reversed_, column_major])
+@pytest.mark.parametrize(("op", "sample"), CASES)
+def test_inputs_that_are_not_contiguous(op: Op, sample: Sample, layout: Callable[[Any], rt.Tensor]) -> None:
+    arrays = fill(op, sample, float32)
+    check_values(op, sample, arrays, [layout(a) for a in arrays])
+
+
+@pytest.mark.parametrize(("op", "sample"), CASES)
+def test_inputs_that_are_broadcast(op: Op, sample: Sample) -> None:
+    """Every floating input is one row, seen again and again through a stride of 0."""
+    arrays = fill(op, sample, float32)
+    inputs = []
+    for i, a in enumerate(arrays):
+        if a.ndim == 0 or a.shape[0] == 0 or a.dtype.kind != "f":
+            inputs.append(rt.tensor(a))
+            continue
+        arrays[i] = np.broadcast_to(a[:1], a.shape)
+        inputs.append(rt.expand(rt.tensor(np.array(a[:1])), a.shape))
+    check_values(op, sample, arrays, inputs)
+
+
+@pytest.mark.parametrize("op", [op for op in OPS.values() if op.pointwise], ids=lambda op: op.name)
+@pytest.mark.parametrize("dtype", [float32, float64], ids=lambda d: d.name)
+def test_special_values(op: Op, dtype: DType) -> None:
+    """Infinities, NaN, signed zeros and numbers near the ends of the range, in all combinations."""
+    special = [0.0, -0.0, 1.0, -1.0, 0.5, np.inf, -np.inf, np.nan, 80.0, -80.0, 800.0, -800.0, 1e-30]
+    grid = np.meshgrid(*[np.array(special, dtype.numpy)] * len(op.inputs), indexing="ij")
+    arrays = [np.array(a) if op.inputs[i].cast else a > 0 for i, a in enumerate(grid)]
+    check_values(op, Sample((), {}), arrays, tensors(arrays))
+
+
+# --- gradients
+
+
+def weighted(outs: tuple[rt.Tensor, ...], weights: Arrays) -> Any:
+    return reduce(add, [(out * rt.tensor(w)).sum() for out, w in zip(outs, weights, strict=True)])
+
+
+def differences(f: Callable[[Arrays], float], arrays: Arrays, i: int) -> np.ndarray[Any, Any]:
+    """The gradient of f with respect to input i, by central differences."""
+    gradient, step = np.zeros_like(arrays[i]), 1e-5
+    for at in np.ndindex(arrays[i].shape):
+        up, down = arrays[i].copy(), arrays[i].copy()
+        up[at] += step
+        down[at] -= step
+        sides = [f([*arrays[:i], moved, *arrays[i + 1 :]]) for moved in (up, down)]
+        gradient[at] = (sides[0] - sides[1]) / (2 * step)
+    return gradient
+
+
+def floating(entry: Op | Composite, arrays: Arrays) -> list[int]:
+    return [
+        i for i, a in enumerate(arrays) if a.dtype.kind == "f" and (isinstance(entry, Composite) or entry.input(i).cast)
+    ]
+
+
+@pytest.mark.parametrize(("entry", "sample"), DIFFERENTIABLE)
+def test_gradients_against_differences(entry: Op | Composite, sample: Sample) -> None:
+    """Of each input alone, and of all at once, in float64."""
+    arrays = fill(entry, sample, float64)
+    outs = call(entry, sample, tensors(arrays))
+    if any(out.dtype is not float64 for out in outs):
+        pytest.skip("this sample computes in less than float64")
+    weights = [np.random.default_rng(1).normal(size=out.shape) for out in outs]
+
+    def loss(values: Arrays) -> float:
+        return float(weighted(call(entry, sample, tensors(values)), weights).item())
+
+    every = floating(entry, arrays)
+    for requiring in [set(every), *({i} for i in every)]:
+        inputs = tensors(arrays, requiring)
+        value = weighted(call(entry, sample, inputs), weights)
+        if value.requires_grad:
+            value.backward()
+        for i in requiring:
+            wanted, grad = differences(loss, arrays, i), inputs[i].grad
+            got = np.zeros_like(wanted) if grad is None else grad.numpy()
+            np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("entry", "sample"), DIFFERENTIABLE)
+def test_second_gradients_against_differences(entry: Op | Composite, sample: Sample) -> None:
+    arrays = fill(entry, sample, float64)
+    outs = call(entry, sample, tensors(arrays))
+    if any(out.dtype is not float64 for out in outs):
+        pytest.skip("this sample computes in less than float64")
+    weights = [np.random.default_rng(1).normal(size=out.shape) for out in outs]
+    every = floating(entry, arrays)
+    directions = [np.random.default_rng(2 + i).normal(size=arrays[i].shape) for i in every]
+
+    def slope(inputs: list[rt.Tensor]) -> Any:
+        """The loss's derivative along the directions, as part of a graph; None where it is 0."""
+        value = weighted(call(entry, sample, inputs), weights)
+        if not value.requires_grad:
+            return None
+        value.backward(create_graph=True)
+        terms = [
+            (g * rt.tensor(d)).sum()
+            for i, d in zip(every, directions, strict=True)
+            if (g := inputs[i].grad) is not None
+        ]
+        return reduce(add, terms) if terms else None
+
+    def number(values: Arrays) -> float:
+        found = slope(tensors(values, set(every)))
+        return 0.0 if found is None else float(found.item())
+
+    inputs = tensors(arrays, set(every))
+    found = slope(inputs)
+    for x in inputs:
+        x.grad = None
+    if found is not None and found.requires_grad:
+        found.backward()
+    for i in every:
+        wanted, grad = differences(number, arrays, i), inputs[i].grad
+        got = np.zeros_like(wanted) if grad is None else grad.detach().numpy()
+        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "op", [op for op in OPS.values() if op.pointwise and len(op.inputs) == 2 and op.public], ids=lambda op: op.name
+)
+@pytest.mark.parametrize("dtype", [float32, float64], ids=lambda d: d.name)
+def test_python_numbers_take_the_tensor_s_dtype(op: Op, dtype: DType) -> None:
+    x = np.asarray([[0.6, 1.5, 1.9]], dtype.numpy)
+    for number in (1.25, 2, True):
+        n = np.asarray(number, dtype.numpy)
+        for left in (False, True):
+            arrays = [n, x] if left else [x, n]
+            tensor = rt.tensor(x, requires_grad=True)
+            out = op.handle(number, tensor) if left else op.handle(tensor, number)
+            (want,) = reference(op, Sample((), {}), arrays)
+            assert out.dtype.numpy == want.dtype
+            np.testing.assert_allclose(out.detach().numpy(), want, rtol=1e-6)
+            if out.requires_grad:
+                out.sum().backward()
+                assert tensor.grad is not None and tensor.grad.dtype is dtype
+                whole = tensors(arrays, {0, 1})
+                op.handle(*whole).sum().backward()
+                expected = whole[left].grad
+                assert expected is not None
+                np.testing.assert_allclose(tensor.grad.numpy(), expected.numpy(), rtol=1e-6)
+
+
+# --- what is kept, what it costs
+
+
+@pytest.mark.parametrize(("op", "sample"), [c for c in CASES if c.values[0].has_gradient])  # type: ignore[attr-defined]
+def test_a_node_holds_what_its_gradient_declares_and_no_more(op: Op, sample: Sample) -> None:
+    arrays = fill(op, sample, float32)
+    leaves = tensors(arrays, set(floating(op, arrays)))
+    gc.collect()
+    before = rt.memory_stats()["allocated_bytes"]
+    inputs = [x.copy() for x in leaves]
+    outs = call(op, sample, inputs)
+    if not outs[0].requires_grad:
+        pytest.skip("this sample computes integers")
+    mask = 1 if op.rest else sum(1 << i for i in floating(op, arrays))
+    attributes = {a.name: sample.attributes.get(a.name, a.preset) for a in op.attributes}
+    saves = trace(op, [a.ndim for a in arrays], len(outs), mask, attributes)["saves"]
+    nbytes = {i: a.nbytes for i, a in enumerate(arrays)} | {
+        -1 - k: out.numel() * out.dtype.itemsize for k, out in enumerate(outs)
+    }
+    node = outs[0].grad_fn
+    assert node is not None
+    del inputs, outs
+    gc.collect()
+    held = rt.memory_stats()["allocated_bytes"] - before
+    assert held == sum(nbytes[which] for which, shape_alone in saves if not shape_alone)
+    del node
+
+
+@pytest.mark.parametrize(("op", "sample"), CASES)
+def test_cost_in_bytes(op: Op, sample: Sample) -> None:
+    arrays = fill(op, sample, float32)
+    inputs = tensors(arrays)
+    outs = call(op, sample, inputs)
+    attributes = {a.name: sample.attributes.get(a.name, a.preset) for a in op.attributes}
+    cost = op.cost([Spec(x.shape, x.dtype) for x in inputs], [Spec(o.shape, o.dtype) for o in outs], **attributes)
+    if op.view:
+        assert (cost.flops, cost.read, cost.write) == (0, 0, 0)
+        memory = inputs[0].numpy()
+        assert all(np.shares_memory(memory, out.numpy()) for out in outs if out.numel())
+        return
+    assert cost.flops >= 0
+    assert cost.write == sum(out.numpy().nbytes for out in outs)
+    if op.read is None:
+        assert cost.read == sum(a.nbytes for i, a in enumerate(arrays) if not op.input(i).like)
+    else:
+        assert 0 <= cost.read <= sum(a.nbytes for a in arrays) + cost.write
+
+
+def test_cost_of_a_matrix_product() -> None:
+    specs = [Spec((5, 8, 16), float32), Spec((16, 4), float32)]
+    assert OPS["matmul"].cost(specs, [Spec((5, 8, 4), float32)]) == rt.spec.Cost(
+        2 * 5 * 8 * 4 * 16, (5 * 8 + 4) * 16 * 4, 640
+    )
+
+
+# --- texts
+
+
+@pytest.mark.parametrize("entry", [e for e in ENTRIES if e.samples], ids=lambda e: e.name)
+def test_the_docstring_s_example_runs(entry: Op | Composite) -> None:
+    names = {name: getattr(rt, name) for name in rt.__all__} | {name: op.handle for name, op in OPS.items()}
+    example = doctest.DocTestParser().get_doctest(entry.doc, names, entry.name, None, None)
+    assert example.examples, f"{entry.name}: give its docstring an example"
+    report: list[str] = []
+    failed = doctest.DocTestRunner(verbose=False).run(example, out=report.append).failed
+    assert not failed, "".join(report)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """The ops' C expressions, compiled: one function of doubles (and ints for masks) each."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.skip("no C compiler to compile the ops' expressions with")
+    folder: Path = tmp_path_factory.mktemp("sources")
+    lines = ["#include <math.h>"]
+    for op in OPS.values():
+        if op.source:
+            parameters = ", ".join(f"{'double' if i.cast else 'int'} {i.name}" for i in op.inputs)
+            expression = op.source.format(**{i.name: i.name for i in op.inputs})
+            lines.append(f"double {op.name}_({parameters}) {{ return {expression}; }}")
+    (folder / "ops.c").write_text("\n".join(lines))
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", "ops.so", "ops.c", "-lm"], cwd=folder, check=True)
+    library = ctypes.CDLL(str(folder / "ops.so"))
+
+    def function(name: str) -> Any:
+        found = library[f"{name}_"]
+        found.restype = ctypes.c_double
+        found.argtypes = [ctypes.c_double if i.cast else ctypes.c_int for i in OPS[name].inputs]
+        return found
+
+    return function
+
+
+@pytest.mark.parametrize("op", [op for op in OPS.values() if op.source], ids=lambda op: op.name)
+def test_the_c_expression_gives_what_the_kernel_gives(op: Op, sources: Callable[[str], Any]) -> None:
+    special = [0.0, 1.0, -1.0, 0.5, 2.0, np.inf, -np.inf, np.nan]
+    compiled = sources(op.name)
+    for values in np.stack([g.reshape(-1) for g in np.meshgrid(*[special] * len(op.inputs))], axis=1):
+        arrays = [np.asarray([v if i.cast else v > 0]) for v, i in zip(values, op.inputs, strict=True)]
+        (want,) = reference(op, Sample((), {}), arrays)
+        np.testing.assert_allclose(compiled(*[a.item() for a in arrays]), want.item(), rtol=1e-14, err_msg=str(arrays))
