@@ -64,22 +64,20 @@ class _Finder:
         self._slices = slices
         self._end = slices.end
         self._places = places
-        self._lanes: dict[int, list[tuple[Int64s, list[int]]]] = defaultdict(list)
+        self._lanes: dict[int, list[Int64s]] = defaultdict(list)  # rows of each track of a thread
         by_track = np.argsort(slices.track, kind="stable")
         bounds = np.searchsorted(slices.track[by_track], np.arange(len(threads) + 1))
         for track, thread in enumerate(threads):
-            rows = by_track[bounds[track] : bounds[track + 1]]
-            self._lanes[thread].append((rows, slices.start[rows].tolist()))
+            self._lanes[thread].append(by_track[bounds[track] : bounds[track + 1]])
+        self._all = {thread: np.sort(np.concatenate(rows)) for thread, rows in self._lanes.items()}
+        self._starts = {thread: slices.start[rows].tolist() for thread, rows in self._all.items()}
 
     def row_of(self, point: FlowPoint) -> int:
         """The slice row of a point, -1 where there is none."""
-        for rows, starts in self._lanes[point.thread]:
-            row = self._row_in(point, rows, starts)
-            if row >= 0:
-                return row
-        return -1
-
-    def _row_in(self, point: FlowPoint, rows: Int64s, starts: list[int]) -> int:
+        rows = self._all.get(point.thread)
+        if rows is None:
+            return -1
+        starts = self._starts[point.thread]
         first, after = bisect_left(starts, point.time), bisect_right(starts, point.time)
         if point.at_next and first < len(rows):
             return int(rows[first])
@@ -89,7 +87,12 @@ class _Finder:
             before = np.flatnonzero(written < point.place)
             chosen = before[np.argmax(written[before])] if len(before) else after - first - 1
             return int(rows[first + chosen])
-        row = int(rows[first - 1]) if first else -1
-        while row >= 0 and self._end[row] < point.time:
+        around = (self._around(point.time, lane) for lane in self._lanes[point.thread])
+        return next((row for row in around if row >= 0), -1)
+
+    def _around(self, time: int, lane: Int64s) -> int:
+        place = int(np.searchsorted(self._slices.start[lane], time)) - 1
+        row = int(lane[place]) if place >= 0 else -1
+        while row >= 0 and self._end[row] < time:
             row = int(self._slices.parent[row])
         return row

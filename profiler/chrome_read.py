@@ -162,7 +162,7 @@ def _parse(data: bytes, name: str) -> Json:
     except (json.JSONDecodeError, RecursionError) as error:
         if isinstance(error, RecursionError):
             raise TraceFormatError(f"{name}: the JSON is nested too deeply to be a trace") from None
-        if _is_cut(error):
+        if "end of data" in strict_error.msg or _is_cut(error):
             raise TraceFormatError(
                 f"{name}: the JSON is cut short at byte {len(data)}; copy or record the trace again"
             ) from None
@@ -172,8 +172,5 @@ def _parse(data: bytes, name: str) -> Json:
 def _is_cut(error: json.JSONDecodeError) -> bool:
     """Whether the text ended where more had to come, rather than held something wrong."""
     rest = error.doc[error.pos :].removesuffix("]").strip()
-    return error.msg.startswith("Unterminated string") or not rest or "false".startswith(rest) or _is_start(rest)
-
-
-def _is_start(rest: str) -> bool:
-    return any(word.startswith(rest) for word in ("true", "null", "NaN", "-Infinity", "Infinity", "\\u0000"))
+    begun = any(word.startswith(rest) for word in ("true", "false", "null", "NaN", "Infinity", "-Infinity"))
+    return begun or error.msg.startswith("Unterminated string")

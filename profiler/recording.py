@@ -1,8 +1,8 @@
 """Turns the recorder's events into a Trace. Needs no runtime: arrays and tables of names in, columns out.
 
 On a thread's track lie steps and annotations, composites and backward nodes, ops, and in each op its kernel: they
-nest. Waiting for the GIL and holding it begin and end anywhere, so they lie on a track of their own beside it: its tid is
-the thread's plus `GIL_TID`, and the argument `Thread` of its slices is the thread's tid.
+nest. Waiting for the GIL and holding it begin and end anywhere, so they lie on a track of their own beside it; its tid
+is the thread's plus `GIL_TID`, and the argument `Thread` of its slices is the thread's tid.
 """
 
 from collections.abc import Iterator, Sequence

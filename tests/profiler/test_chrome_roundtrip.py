@@ -1,0 +1,192 @@
+import gzip
+import io
+import json
+import math
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perflab.profiler import Trace, TraceBuilder, Track, chrome
+from perflab.profiler.chrome_write import encode
+
+TRACKS = (
+    Track(71, 71, "main", "python"),
+    Track(71, 72, 'a "quoted" \\ thread', "python"),
+    Track("Spans", "stream 7", "", "other"),
+    Track(2, -5, "", ""),
+)
+# Not in names: lone surrogates, which the builder turns into escapes (test_trace.py)
+text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+numbers = st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.booleans()
+values = st.recursive(
+    st.none() | numbers | text,
+    lambda value: st.lists(value, max_size=3) | st.dictionaries(text, value, max_size=2),
+    max_leaves=5,
+)
+args = st.dictionaries(st.sampled_from(["n", "Input Dims", 'key "q"', ""]), values, max_size=3)
+times = st.integers(-(10**6), 10**6) | st.integers(0, 10**15)
+tracks = st.sampled_from(TRACKS)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    builder = TraceBuilder(draw(st.dictionaries(st.sampled_from(["commit", "machine"]), values)))
+    builder.metadata["baseTimeNanoseconds"] = draw(st.integers(0, 2**62))
+    count = draw(st.integers(0, 12))
+    for _ in range(count):
+        duration = draw(st.integers(0, 10**6))
+        builder.slice(draw(text), draw(times), duration, track=draw(tracks), category=draw(text), args=draw(args))
+    for _ in range(draw(st.integers(0, 4)) if count else 0):
+        builder.flow(draw(text), draw(st.integers(0, count - 1)), draw(st.integers(0, count - 1)))
+    for _ in range(draw(st.integers(0, 4))):
+        builder.instant(draw(text), draw(times), track=draw(tracks), category=draw(text), args=draw(args))
+    for _ in range(draw(st.integers(0, 4))):
+        value = draw(st.floats(allow_nan=False, allow_infinity=False))
+        builder.counter(draw(text), draw(times), value, track=draw(tracks))
+    return builder.build()
+
+
+def events(trace: Trace) -> dict[str, Any]:
+    """A trace without its ids: what must come back."""
+    slices, counters, instants, flows = trace.slices, trace.counters, trace.instants, trace.flows
+
+    def spelled(*columns: Any) -> list[tuple[Any, ...]]:
+        plain = (column.tolist() if isinstance(column, np.ndarray) else column for column in columns)
+        return list(zip(*plain, strict=True))
+
+    def named(ids: Any) -> list[str]:
+        return [trace.strings[number] for number in ids]
+
+    def placed(ids: Any) -> list[Track]:
+        return [trace.tracks[number] for number in ids]
+
+    return {
+        "slices": spelled(
+            slices.start, slices.duration, placed(slices.track), named(slices.name), named(slices.category),
+            slices.depth, slices.parent, [trace.args_of(row) for row in range(len(slices))],
+        ),
+        "instants": spelled(
+            instants.time, placed(instants.track), named(instants.name), named(instants.category),
+            [trace.instant_args_of(row) for row in range(len(instants))],
+        ),
+        "counters": spelled(counters.time, placed(counters.track), named(counters.name), counters.value),
+        "flows": sorted(spelled(named(flows.name), flows.source, flows.target)),
+        "metadata": trace.metadata,
+    }  # fmt: skip
+
+
+@settings(deadline=None)
+@given(traces())
+def test_what_is_written_comes_back(trace: Trace) -> None:
+    data = b"".join(encode(trace))
+    again = chrome.read(io.BytesIO(data))
+    again.check()
+    assert events(again) == events(trace)
+    strict = json.loads(data.decode("utf-8"), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    moments = [event["ts"] for event in strict["traceEvents"] if event["ph"] != "M"]
+    assert moments == sorted(moments)
+
+
+def long_trace(count: int) -> Trace:
+    builder = TraceBuilder({"baseTimeNanoseconds": 1_764_475_000_000_000_000})
+    track, row = builder.track(TRACKS[0]), np.arange(count)
+    names = np.array([builder.string(name) for name in ("add", "mul")])
+    ops = row + builder.slices(row * 1007, 900, track, names[row % 2], builder.string("cpu_op"))
+    kernels = row + builder.slices(row * 1007 + 13, 801, track, builder.string("kernel"), builder.string("kernel"))
+    builder.slice_args("Sequence number", ops[::3], row[::3])
+    builder.slice_args("Input Dims", ops[::2], row[::2] % 2, table=[[[2, 3]], [[4]]])
+    memory = row + builder.instants(row * 1007 + 15, track, builder.string("[memory]"), builder.string("memory"))
+    builder.instant_args("Bytes", memory, row * 8)
+    builder.counters(row * 1007 + 15, track, builder.string("Allocated"), row * 8)
+    builder.flows(builder.string("fwdbwd"), ops[:-1:5], kernels[1::5][: len(ops[:-1:5])])
+    return builder.build()
+
+
+@pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
+def test_a_trace_longer_than_a_chunk(tmp_path: Path, name: str) -> None:
+    trace = long_trace(40_000)
+    chrome.write(trace, tmp_path / name)
+    again = chrome.read(tmp_path / name)
+    for kind in ("slices", "counters", "instants", "flows"):
+        mine, theirs = getattr(trace, kind), getattr(again, kind)
+        for column in mine.__dataclass_fields__:
+            if column not in ("name", "category"):
+                assert np.array_equal(getattr(mine, column), getattr(theirs, column)), (kind, column)
+    assert Counter(again.name_of(range(len(again.slices)))) == Counter(trace.name_of(range(len(trace.slices))))
+    for key, column in trace.slice_args.items():
+        assert np.array_equal(again.slice_args[key].rows, column.rows)
+        assert again.slice_args[key].to_list() == column.to_list()
+    assert again.instant_args["Bytes"].to_list() == trace.instant_args["Bytes"].to_list()
+
+
+def test_the_file_as_it_is(tmp_path: Path) -> None:
+    builder = TraceBuilder({"baseTimeNanoseconds": 1764475000000000000, "commit": "5f3c1e0", "displayTimeUnit": "ns"})
+    op = builder.slice("add", 12_250, 1_031, track=TRACKS[0], category="cpu_op", args={"Input Dims": [[2, 3], [3]]})
+    kernel = builder.slice("add_native_float32", 12_251, 7, track=TRACKS[0], category="kernel")
+    builder.flow("fwdbwd", op, kernel)
+    builder.instant("[memory]", 12_999, track=TRACKS[0], category="cpu_instant_event", args={"Bytes": -8, "Addr": 1})
+    builder.counter("Allocated", 13_000, 64, track=TRACKS[0])
+    chrome.write(builder.build(), tmp_path / "trace.json")
+    assert (
+        (tmp_path / "trace.json").read_text()
+        == """\
+{"schemaVersion":1,
+"displayTimeUnit":"ms",
+"baseTimeNanoseconds":1764475000000000000,
+"commit":"5f3c1e0",
+"traceEvents":[
+{"ph":"M","name":"process_name","pid":71,"tid":71,"args":{"name":"python"}},
+{"ph":"M","name":"thread_name","pid":71,"tid":71,"args":{"name":"main"}},
+{"ph":"M","name":"thread_sort_index","pid":71,"tid":71,"args":{"sort_index":0}},
+{"ph":"X","cat":"cpu_op","name":"add","pid":71,"tid":71,"ts":12.250,"dur":1.031,"args":{"Input Dims":[[2,3],[3]]}},
+{"ph":"s","cat":"fwdbwd","name":"fwdbwd","id":1,"pid":71,"tid":71,"ts":12.250},
+{"ph":"X","cat":"kernel","name":"add_native_float32","pid":71,"tid":71,"ts":12.251,"dur":0.007},
+{"ph":"f","bp":"e","cat":"fwdbwd","name":"fwdbwd","id":1,"pid":71,"tid":71,"ts":12.251},
+{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]","pid":71,"tid":71,"ts":12.999,"args":{"Bytes":-8,"Addr":1}},
+{"ph":"C","name":"Allocated","pid":71,"tid":71,"ts":13.000,"args":{"value":64}}
+]}
+"""
+    )
+
+
+def test_values_that_json_has_no_word_for(tmp_path: Path) -> None:
+    builder = TraceBuilder({"path": tmp_path, "rate": math.nan})
+    odd = {"nan": math.nan, "many": [math.inf, 2**70, "\ud800"], "text": "\x00\x1f\udcff"}
+    builder.slice("x", 0, 1, track=TRACKS[0], args=odd)
+    builder.slice("y", 1, 1, track=TRACKS[0], args={"nan": 0.5})
+    chrome.write(builder.build(), tmp_path / "trace.json")
+    document = orjson.loads((tmp_path / "trace.json").read_bytes())
+    assert document["path"] == str(tmp_path)
+    assert document["rate"] is None
+    first = document["traceEvents"][-2]["args"]
+    assert first["nan"] is None
+    assert first["many"] == [None, float(2**70), "\\ud800"]
+    assert first["text"] == "\x00\x1f\\udcff"
+
+
+def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "trace.json"
+    target.write_text("what was there")
+
+    def full(source: object, destination: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        chrome.write(long_trace(10), target)
+    assert os.listdir(tmp_path) == ["trace.json"]
+    assert target.read_text() == "what was there"
+
+
+def test_gzip_is_told_by_content_and_an_empty_trace_is_a_trace(tmp_path: Path) -> None:
+    path = tmp_path / "trace"
+    path.write_bytes(gzip.compress(b"".join(encode(TraceBuilder().build()))))
+    trace = chrome.read(str(path))
+    assert (len(trace.slices), trace.tracks, trace.metadata) == (0, [], {})
