@@ -1,0 +1,105 @@
+"""Traces of other tools from other machines, where sample traces lie beside the checkout."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perflab.profiler import Trace, TraceFormatError, chrome
+from perflab.profiler.analysis.averages import key_averages
+from perflab.profiler.analysis.diff import diff
+from perflab.profiler.analysis.gil import gil_waits
+from perflab.profiler.analysis.memory import memory_curve
+from perflab.profiler.analysis.summary import summarize
+
+FOLDER = Path(__file__).parents[2].parent / "shared" / "cases" / "traces"
+REFUSED = {
+    "chrome_simple.zip": "a zip archive",
+    "dlrm_8_ranks.tar.gz": "a tar archive",
+    "not_a_chrome_trace_cloud.json": "not a Chrome trace",
+    "not_a_chrome_trace_rocprof.json.gz": "not a Chrome trace",
+}
+FILES = sorted(path for path in FOLDER.glob("*") if path.name not in REFUSED)
+
+pytestmark = pytest.mark.skipif(not FILES, reason="there are no sample traces beside the checkout")
+
+
+@pytest.fixture(scope="module", params=FILES, ids=lambda path: path.name)
+def trace(request: pytest.FixtureRequest) -> Trace:
+    return chrome.read(request.param)
+
+
+@pytest.mark.parametrize(("name", "message"), REFUSED.items())
+def test_what_is_no_trace_is_refused(name: str, message: str) -> None:
+    with pytest.raises(TraceFormatError, match=message):
+        chrome.read(FOLDER / name)
+
+
+def test_it_is_valid_and_comes_back_from_our_own_file(trace: Trace, tmp_path: Path) -> None:
+    trace.check()
+    chrome.write(trace, tmp_path / "again.json")
+    again = chrome.read(tmp_path / "again.json")
+    again.check()
+    for column in ("start", "duration", "depth", "parent"):
+        assert (getattr(again.slices, column) == getattr(trace.slices, column)).all(), column
+    assert again.name_of(range(len(again.slices))) == trace.name_of(range(len(trace.slices)))
+    assert again.flows.source.tolist() == trace.flows.source.tolist()
+    assert again.flows.target.tolist() == trace.flows.target.tolist()
+    assert again.counters.value.tolist() == trace.counters.value.tolist()
+    for key, column in trace.slice_args.items():
+        assert again.slice_args[key].rows.tolist() == column.rows.tolist(), key
+
+
+def brute_force(trace: Trace) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """Calls, total and self ns of ops by name, with a stack for each track."""
+    slices, strings = trace.slices, trace.strings
+    ops = {"cpu_op", "Operator"}
+    if not any(strings[category] in ops for category in slices.category):
+        ops = set(strings) - {"kernel", "Kernel", "gil", "user_annotation"}
+    calls, total, own = Counter[str](), Counter[str](), Counter[str]()
+    stacks: dict[int, list[tuple[int, str]]] = {}
+    for row in range(len(slices)):
+        start, duration = int(slices.start[row]), int(slices.duration[row])
+        name, category = strings[slices.name[row]], strings[slices.category[row]]
+        if category not in ops or name.startswith("ProfilerStep#"):
+            continue
+        stack = stacks.setdefault(int(slices.track[row]), [])
+        while stack and stack[-1][0] <= start:
+            stack.pop()
+        if stack:
+            own[stack[-1][1]] -= duration
+        stack.append((start + duration, name))
+        calls[name] += 1
+        total[name] += duration
+        own[name] += duration
+    return calls, total, own
+
+
+def test_totals_agree_with_brute_force(trace: Trace) -> None:
+    calls, total, own = brute_force(trace)
+    averages = key_averages(trace)
+    assert {row.name: row.count for row in averages} == dict(calls)
+    assert {row.name: row.total_ns for row in averages} == dict(total)
+    assert {row.name: row.self_ns for row in averages} == dict(own)
+    launched = sum(row.kernel_ns for row in averages)
+    kernels = [trace.strings[category].lower() == "kernel" for category in trace.slices.category]
+    assert launched <= int(trace.slices.duration[kernels].sum())
+    summary = summarize(trace)
+    assert summary.ops == sum(calls.values())
+    assert summary.span_ns == trace.span()[1] - trace.span()[0]
+
+
+def test_the_peak_agrees_with_brute_force(trace: Trace) -> None:
+    peak: Any = 0
+    for row in range(len(trace.instants)):
+        if trace.strings[trace.instants.name[row]] == "[memory]":
+            peak = max(peak, trace.instant_args_of(row)["Total Allocated"])
+    assert memory_curve(trace).peak_bytes == peak
+    assert gil_waits(trace) == []
+
+
+def test_a_trace_does_not_differ_from_itself(trace: Trace) -> None:
+    change = diff(trace, trace)
+    assert change.step_ns == 0
+    assert all(op.self_ns == op.count == op.bytes == 0 for op in change.ops)
