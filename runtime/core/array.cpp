@@ -8,4 +8,8 @@ std::string show(const int64_t* items, int n) {
   return s + (n == 1 ? ",)" : ")");
 }
 
+void refuse_size(const Layout& a) {
+  throw Error(ErrorKind::kShape, "shape " + show(a) + " has more elements than memory can hold");
+}
+
 }  // namespace perflab

@@ -12,6 +12,11 @@ namespace perflab {
 
 constexpr int kMaxDim = 8;
 constexpr int64_t kNone = INT64_MIN;  // an attribute that is None
+constexpr int64_t kMaxElements = int64_t{1} << 44;
+
+std::string show(const int64_t* items, int n);  // "(2, 3)", "(2,)", "()"
+struct Layout;
+[[noreturn]] void refuse_size(const Layout&);
 
 struct Layout {
   void* data = nullptr;  // the first element; where storage is null: a scalar in `cell`, or a shape without data
@@ -39,6 +44,10 @@ struct Layout {
   T* as() const {
     return static_cast<T*>(data);
   }
+  static int64_t times(int64_t a, int64_t b) {  // stays at the largest instead of wrapping: no memory will be found for it
+    int64_t n;
+    return __builtin_mul_overflow(a, b, &n) ? INT64_MAX : n;
+  }
   size_t bytes() const { return static_cast<size_t>(numel) * item_size(dtype); }
   template <class T>
   void set_scalar(T value) {
@@ -48,7 +57,7 @@ struct Layout {
   }
   void pack() {  // contiguous strides for shape
     int64_t n = 1;
-    for (int i = ndim - 1; i >= 0; --i) strides[i] = n, n *= shape[i];
+    for (int i = ndim - 1; i >= 0; --i) strides[i] = n, n = times(n, shape[i]);
     numel = n, contig = true;
   }
   void measure() {  // numel and contig from shape and strides
@@ -56,7 +65,7 @@ struct Layout {
     contig = true;
     for (int i = ndim - 1; i >= 0; --i) {
       if (shape[i] != 1 && strides[i] != n) contig = false;
-      n *= shape[i];
+      n = times(n, shape[i]);
     }
     numel = n;
     if (n == 0) contig = true;
@@ -95,7 +104,11 @@ struct Array : Layout {
     if ((storage = a.storage)) retain(storage);
   }
   bool sole() const { return storage && storage->refs.load(std::memory_order_acquire) == 1; }
-  void fill_storage(bool quiet = false) { storage = make_storage(bytes(), quiet), data = storage->data; }
+  void fill_storage(bool quiet = false) {
+    if (numel > kMaxElements) [[unlikely]]
+      refuse_size(*this);
+    storage = make_storage(bytes(), quiet), data = storage->data;
+  }
 };
 
 inline bool same_shape(const Layout& a, const Layout& b) {
@@ -105,7 +118,6 @@ inline bool same_shape(const Layout& a, const Layout& b) {
   return true;
 }
 
-std::string show(const int64_t* items, int n);                                    // "(2, 3)"
 inline std::string show(const Layout& a) { return show(a.shape, a.ndim); }
 
 // The element as another type; of an array with one element.

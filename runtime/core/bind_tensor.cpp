@@ -30,12 +30,10 @@ nb::object empty(const std::vector<int64_t>& shape, nb::handle dtype) {
   Array a;
   if (shape.size() > kMaxDim) throw Error(ErrorKind::kShape, "at most " + std::to_string(kMaxDim) + " axes are possible, not " + std::to_string(shape.size()));
   a.dtype = code_of(dtype), a.ndim = static_cast<uint8_t>(shape.size());
-  double elements = 1;
   for (int i = 0; i < a.ndim; ++i) {
     if (shape[i] < 0) throw Error(ErrorKind::kShape, "negative size in shape " + show(shape.data(), a.ndim));
-    a.shape[i] = shape[i], elements *= static_cast<double>(shape[i]);
+    a.shape[i] = shape[i];
   }
-  if (elements > 1e15) throw Error(ErrorKind::kShape, "shape " + show(shape.data(), a.ndim) + " has more elements than memory can hold");
   a.pack(), a.fill_storage();
   return nb::steal(wrap(make_tensor(std::move(a))));
 }

@@ -321,7 +321,7 @@ void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs
       throw Error(ErrorKind::kAutograd, op.name + "_: a view is changed in place while gradients are recorded: use " + op.name +
                                             " without the underscore, or no_grad()");
   }
-  const Array* arrays[4];
+  const Array* arrays[4] = {};
   for (int i = 0; i < nin; ++i) arrays[i] = in[i].array;
   uint64_t sequence = mask ? next_sequence() : 0;
   Node* node = nullptr;
