@@ -16,7 +16,9 @@ void copy_row(const char* from, int64_t from_step, char* to, int64_t to_step, in
     if constexpr (std::is_same_v<From, To>) {
       std::memcpy(to, from, static_cast<size_t>(n) * sizeof(To));
     } else {
-      const From* __restrict x = reinterpret_cast<const From*>(from);
+      // Loops over bool do not vectorise: they are read as the bytes that they are.
+      using Byte = std::conditional_t<std::is_same_v<From, bool>, uint8_t, From>;
+      const Byte* __restrict x = reinterpret_cast<const Byte*>(from);
       To* __restrict y = reinterpret_cast<To*>(to);
       for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);
     }

@@ -48,11 +48,15 @@ bool form(const Matrix<T>& m, Form& f) {
   return false;
 }
 
+constexpr int64_t kSmall = 16;  // products up to which a call of BLAS costs more than they do
+
+constexpr int64_t kWide = 16;  // columns from which a loop along them is the faster one
+
 template <class T>
 void multiply_plainly(const Matrix<T>& a, const Matrix<T>& b, T* c) {
   const int64_t n = b.columns;
   for (int64_t i = 0; i < a.rows; ++i, c += n) {
-    if (b.column == 1) {
+    if (b.column == 1 && n >= kWide) {
       std::memset(c, 0, static_cast<size_t>(n) * sizeof(T));
       for (int64_t k = 0; k < a.columns; ++k) {
         const T x = a.p[i * a.row + k * a.column];
@@ -71,7 +75,6 @@ void multiply_plainly(const Matrix<T>& a, const Matrix<T>& b, T* c) {
 
 template <class T>
 void multiply(const Matrix<T>& a, const Matrix<T>& b, T* c) {
-  constexpr int64_t kSmall = 512;  // products below which a call of BLAS costs more than they do
   const int64_t m = a.rows, k = a.columns, n = b.columns;
   Form x, y;
   if (!gemm<T> || m * n * k <= kSmall || m > INT_MAX || n > INT_MAX || k > INT_MAX || !form(a, x) || !form(b, y)) {
@@ -121,6 +124,9 @@ template <class T>
 void matmul(In in, int, const Attrs&, Array* out, int) {
   T* c = out[0].as<T>();
   if (out[0].numel == 0) return;
+  if (in[0]->ndim <= 2 && in[1]->ndim <= 2 && in[0]->numel * in[1]->numel <= kSmall) {
+    return multiply_plainly(matrix<T>(*in[0], true), matrix<T>(*in[1], false), c);
+  }
   Array left, right;
   const Array *x = packed<T>(in[0], true, left), *y = packed<T>(in[1], false, right);
   Matrix<T> a = matrix<T>(*x, true), b = matrix<T>(*y, false);

@@ -62,28 +62,28 @@ void where(In in, int, const Attrs&, Array* out, int) {
   constexpr int64_t kStep = sizeof(T);
   const bool dense = w.step[0] == kStep && w.step[1] == 1;
   do {
-    const bool* pick = w.as<bool>(1);
+    const uint8_t* pick = w.as<uint8_t>(1);  // loops over bool do not vectorise
     const T *x = w.as<T>(2), *y = w.as<T>(3);
     T* to = w.as<T>(0);
     if (dense && w.step[2] == kStep && w.step[3] == kStep) {
 #pragma GCC ivdep
       for (int64_t i = 0; i < w.n; ++i) {
         const T yes = x[i], no = y[i];
-        to[i] = pick[i] ? yes : no;
+        to[i] = pick[i] != 0 ? yes : no;
       }
     } else if (dense && w.step[2] == kStep && w.step[3] == 0) {
       const T no = *y;
 #pragma GCC ivdep
       for (int64_t i = 0; i < w.n; ++i) {
         const T yes = x[i];
-        to[i] = pick[i] ? yes : no;
+        to[i] = pick[i] != 0 ? yes : no;
       }
     } else if (dense && w.step[2] == 0 && w.step[3] == kStep) {
       const T yes = *x;
 #pragma GCC ivdep
       for (int64_t i = 0; i < w.n; ++i) {
         const T no = y[i];
-        to[i] = pick[i] ? yes : no;
+        to[i] = pick[i] != 0 ? yes : no;
       }
     } else {
       for (int64_t i = 0; i < w.n; ++i) {

@@ -4,8 +4,8 @@ namespace perflab::LEVEL {
 
 namespace {
 
-template <class T>
-using Vec [[gnu::vector_size(64)]] = T;
+template <class T, int kBytes = 64>
+using Vec [[gnu::vector_size(kBytes)]] = T;
 
 // `join` works on numbers and on vectors of them alike; `Total` is what many blocks of a row are gathered in.
 struct Sum {
@@ -39,41 +39,44 @@ struct Max {
   }
 };
 
-// Halves upon halves, which is also how the rounding errors of a sum stay small.
-template <class R, class T>
-inline T fold(const T* lanes, int n) {
-  T half[sizeof(Vec<T>) / sizeof(T)];
-  for (int i = 0; i < n; ++i) half[i] = lanes[i];
-  for (int m = n / 2; m > 0; m /= 2) {
-    for (int i = 0; i < m; ++i) R::join(half[i], half[i + m]);
+// The numbers of a vector joined to one, halves upon halves; that is also how the rounding errors of a sum stay small.
+template <class R, class T, int kBytes>
+inline T fold(const Vec<T, kBytes>& v) {
+  if constexpr (kBytes == 2 * sizeof(T)) {
+    T total = v[0];
+    R::join(total, v[1]);
+    return total;
+  } else {
+    Vec<T, kBytes / 2> halves[2];
+    std::memcpy(halves, &v, sizeof v);
+    R::join(halves[0], halves[1]);
+    return fold<R, T, kBytes / 2>(halves[0]);
   }
-  return half[0];
 }
 
 // Joins up to a few thousand contiguous floating-point numbers.
 template <class R, class T>
 inline T join_block(const T* p, int64_t n) {
   constexpr int64_t kLanes = sizeof(Vec<T>) / sizeof(T);
-  T total = R::template first<T>();
-  int64_t i = 0;
-  if (n >= kLanes) {
-    Vec<T> sums[4], v[4];
-    for (Vec<T>& s : sums) s = Vec<T>{} + R::template first<T>();
-    for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
-      std::memcpy(v, p + i, sizeof v);
-      for (int k = 0; k < 4; ++k) R::join(sums[k], v[k]);
-    }
-    for (; i + kLanes <= n; i += kLanes) {
-      std::memcpy(v, p + i, sizeof v[0]);
-      R::join(sums[0], v[0]);
-    }
-    R::join(sums[0], sums[1]);
-    R::join(sums[2], sums[3]);
-    R::join(sums[0], sums[2]);
-    T lanes[kLanes];
-    std::memcpy(lanes, sums, sizeof lanes);
-    total = fold<R>(lanes, kLanes);
+  if (n < kLanes) {
+    T total = R::template first<T>();
+    for (int64_t i = 0; i < n; ++i) R::join(total, p[i]);
+    return total;
   }
+  const Vec<T> none = Vec<T>{} + R::template first<T>();
+  Vec<T> a = none, b = none, c = none, d = none;
+  int64_t i = 0;
+  auto meet = [&](Vec<T>& sum, int64_t at) {
+    Vec<T> v;
+    std::memcpy(&v, p + at, sizeof v);
+    R::join(sum, v);
+  };
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    meet(a, i), meet(b, i + kLanes), meet(c, i + 2 * kLanes), meet(d, i + 3 * kLanes);
+  }
+  for (; i + kLanes <= n; i += kLanes) meet(a, i);
+  R::join(a, b), R::join(c, d), R::join(a, c);
+  T total = fold<R, T, sizeof(Vec<T>)>(a);
   for (; i < n; ++i) R::join(total, p[i]);
   return total;
 }
@@ -91,7 +94,10 @@ inline auto join_row(const T* p, int64_t n, int64_t step) {
       }
     }
   } else if (step == 1) {
-    for (int64_t i = 0; i < n; ++i) R::join(total, static_cast<Total>(p[i]));
+    // Loops over bool do not vectorise: they are read as the bytes that they are.
+    using Byte = std::conditional_t<std::is_same_v<T, bool>, uint8_t, T>;
+    const Byte* bytes = reinterpret_cast<const Byte*>(p);
+    for (int64_t i = 0; i < n; ++i) R::join(total, static_cast<Total>(bytes[i]));
   } else {
     for (int64_t i = 0; i < n; ++i) R::join(total, static_cast<Total>(p[i * step]));
   }

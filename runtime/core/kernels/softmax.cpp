@@ -27,9 +27,23 @@ namespace perflab::LEVEL {
 
 namespace {
 
+// The largest number but not-a-number, which reaches the results by the sum anyhow.
+struct Largest {
+  template <class T>
+  using Total = T;
+  template <class T>
+  static constexpr T first() {
+    return -std::numeric_limits<T>::infinity();
+  }
+  template <class V>
+  static void join(V& a, const V& b) {
+    a = b > a ? b : a;
+  }
+};
+
 template <bool kLog, class T>
-void softmax_row(const T* __restrict p, T* __restrict q, int64_t n) {
-  const T most = join_row<Max>(p, n, 1);
+[[gnu::noinline]] void softmax_row(const T* __restrict p, T* __restrict q, int64_t n) {
+  const T most = join_row<Largest>(p, n, 1);
   for (int64_t i = 0; i < n; ++i) q[i] = exp_of(p[i] - most);
   const T total = static_cast<T>(join_row<Sum>(q, n, 1));
   if constexpr (kLog) {
@@ -44,11 +58,11 @@ void softmax_row(const T* __restrict p, T* __restrict q, int64_t n) {
 // m <= kColumns neighbouring columns of n numbers, which are `row` apart.
 constexpr int64_t kColumns = 128;
 template <bool kLog, class T>
-void softmax_columns(const T* __restrict p, T* __restrict q, int64_t m, int64_t n, int64_t row) {
+[[gnu::noinline]] void softmax_columns(const T* __restrict p, T* __restrict q, int64_t m, int64_t n, int64_t row) {
   T most[kColumns], total[kColumns];
   for (int64_t j = 0; j < m; ++j) most[j] = p[j], total[j] = 0;
   for (int64_t i = 1; i < n; ++i) {
-    for (int64_t j = 0; j < m; ++j) Max::join(most[j], p[i * row + j]);
+    for (int64_t j = 0; j < m; ++j) Largest::join(most[j], p[i * row + j]);
   }
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < m; ++j) {
@@ -69,7 +83,13 @@ void softmax_columns(const T* __restrict p, T* __restrict q, int64_t m, int64_t 
 template <bool kLog, class T>
 void softmax(In in, int, const Attrs& at, Array* out, int) {
   const Array* a = in[0];
-  if (a->numel == 0) return;
+  if (a->numel <= 1) {
+    if (a->numel == 1) {
+      const T x = *a->template as<T>(), zero = x - x;  // or not-a-number
+      *out[0].as<T>() = kLog ? zero : zero + 1;
+    }
+    return;
+  }
   Array packed;
   if (!a->contig) packed = cast(*a, a->dtype), a = &packed;
   const int axis = axis_of(*a, at.v[0]);
