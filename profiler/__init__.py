@@ -1,18 +1,19 @@
 """The profiler: records training loops, and reads, writes and answers questions about traces.
 
-`profile` and `record_function` need the compiled runtime and are imported when first used; everything else does not.
+`profile` and `record_function` need the compiled runtime, traces need numpy: each is imported when first used, so that
+the `perflab` command starts at once.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .builder import TraceBuilder
 from .errors import ProfilerError, ProfileStateError, TraceFormatError, TraceInvariantError
 from .schedule import ProfilerAction, schedule
-from .trace import Trace, Track
 
 if TYPE_CHECKING:
+    from .builder import TraceBuilder
     from .session import profile, record_function
+    from .trace import Trace, Track
 
 __all__ = [
     "ProfileStateError",
@@ -29,7 +30,16 @@ __all__ = [
 ]
 
 
+_LATER = {
+    "Trace": ".trace",
+    "TraceBuilder": ".builder",
+    "Track": ".trace",
+    "profile": ".session",
+    "record_function": ".session",
+}
+
+
 def __getattr__(name: str) -> object:
-    if name in ("profile", "record_function"):
-        return getattr(import_module(".session", __name__), name)
+    if name in _LATER:
+        return getattr(import_module(_LATER[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
