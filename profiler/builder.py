@@ -212,18 +212,25 @@ def _arg_chunk(handles: ArrayLike, values: NDArray[Any] | Sequence[Json], table:
 def _unique(values: NDArray[Any] | Sequence[Json]) -> tuple[Int32s, list[Json]]:
     """Ids of values in the list of those that differ."""
     seen: dict[tuple[type, Json], int] = {}
+    known: dict[int, int] = {}  # ids of lists and dicts by identity: equal ones are often the same
     table: list[Json] = []
     codes = np.empty(len(values), dtype=np.int32)
     for place, value in enumerate(values):
-        key = (type(value), _spelling(value) if isinstance(value, list | dict | float) else value)
-        code = seen.setdefault(key, len(table))
-        if code == len(table):
-            table.append(value)
+        code = known.get(id(value), -1)
+        if code < 0:
+            nested = isinstance(value, list | dict)
+            text = spelling(value) if nested else repr(value) if isinstance(value, float) else value
+            code = seen.setdefault((type(value), text), len(table))
+            if code == len(table):
+                table.append(value)
+            if nested:
+                known[id(value)] = code
         codes[place] = code
     return codes, table
 
 
-def _spelling(value: Json) -> bytes | str:
+def spelling(value: Json) -> bytes | str:
+    """Text by which equal lists and dicts are known."""
     try:
         return orjson.dumps(value)
     except TypeError:  # an integer of more than 64 bits or a lone surrogate

@@ -3,52 +3,23 @@
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .builder import TraceBuilder
+from .builder import TraceBuilder, spelling
 from .chrome_flows import FlowPoint, bind
 from .trace import Int64s, Json, Trace, Track
 
 Event: TypeAlias = dict[str, Any]
-Thread: TypeAlias = tuple[int | str, int | str]
+Thread: TypeAlias = tuple[int | str, int | str]  # pid and tid
+ArgRows: TypeAlias = dict[str, list[tuple[int, Json]]]  # by key: handle and value
 
 _FURTHEST_US = 4e15  # beyond this a time in nanoseconds, or the sum of two, does not fit 64 bits
 _SILENT = frozenset("PNODRVvac(),")  # phases of the format that put nothing on our timeline
-
-
-@dataclass(slots=True)
-class _Marks:
-    """Times and names of events that are one moment each."""
-
-    time: list[float] = field(default_factory=list)
-    thread: list[int] = field(default_factory=list)
-    name: list[int] = field(default_factory=list)
-    category: list[int] = field(default_factory=list)
-    value: list[float] = field(default_factory=list)
-
-    def add(self, time: float, thread: int, name: int, *, category: int = 0, value: float = 0.0) -> int:
-        self.time.append(time)
-        self.thread.append(thread)
-        self.name.append(name)
-        self.category.append(category)
-        self.value.append(value)
-        return len(self.time) - 1
-
-
-@dataclass(slots=True)
-class _Spans(_Marks):
-    duration: list[float] = field(default_factory=list)
-    place: list[int] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Values:
-    handles: list[int] = field(default_factory=list)
-    values: list[Json] = field(default_factory=list)
+_BUFFERED = 1 << 14  # events kept as objects; long lists of them would slow the garbage collector down
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +38,21 @@ class EventReader:
     def __init__(self) -> None:
         self._builder = TraceBuilder()
         self._threads: dict[Thread, int] = {}
-        self._thread_names: dict[int, str] = {}
+        self._thread_names: dict[Thread, str] = {}
         self._process_names: dict[int | str, str] = {}
-        self._slices = _Spans()
-        self._instants = _Marks()
-        self._counters = _Marks()
-        self._slice_args: dict[str, _Values] = defaultdict(_Values)
-        self._instant_args: dict[str, _Values] = defaultdict(_Values)
+        self._place = 0  # of an event in the file
+        self._last = 0.0  # moment of what is flushed, in microseconds
+        self._added = 0  # slices and instants so far: their handles
+        self._added_instants = 0
+        self._slices: list[tuple[float, float, int, int, int, int]] = []
+        self._instants: list[tuple[float, int, int, int]] = []
+        self._counters: list[tuple[float, int, int, float]] = []
+        self._slice_args: ArgRows = defaultdict(list)
+        self._instant_args: ArgRows = defaultdict(list)
+        self._shared: dict[bytes | str, Json] = {}  # values of arguments, one of equal ones
+        self._places: list[Int64s] = []  # of slices in the file
         self._edges: dict[int, list[_Edge]] = defaultdict(list)
-        self._flow_ends: list[tuple[Event, float, int, int]] = []
-        self._place = 0
+        self._flow_ends: list[tuple[Event, float, Thread, int]] = []
         self._handlers = {
             "X": self._complete,
             **dict.fromkeys("BE", self._edge),
@@ -100,20 +76,39 @@ class EventReader:
                 known += 1
             elif isinstance(phase, str) and phase in _SILENT:
                 known += 1
+            if len(self._slices) + len(self._instants) + len(self._counters) >= _BUFFERED:
+                self._flush()
         return known
 
     def _complete(self, event: Event) -> None:
-        time = _number(event.get("ts"))
-        if time is not None:
-            self._add_slice(event, time, _number(event.get("dur")) or 0, self._thread(event), self._place)
+        time, duration = event.get("ts"), event.get("dur")
+        if type(time) is not float or not -_FURTHEST_US < time < _FURTHEST_US:
+            time = _number(time)
+            if time is None:
+                return
+        if type(duration) is not float or not 0 <= duration < _FURTHEST_US:
+            duration = max(_number(duration) or 0, 0)
+        self._add_slice(event, time, duration, self._thread(event), self._place)
 
     def _add_slice(self, event: Event, time: float, duration: float, thread: int, place: int) -> int:
-        name, category = self._text(event.get("name")), self._text(event.get("cat"))
-        handle = self._slices.add(time, thread, name, category=category)
-        self._slices.duration.append(duration if duration > 0 else 0)
-        self._slices.place.append(place)
-        _take_args(self._slice_args, handle, event.get("args"))
+        text = self._builder.string
+        name, category = text(_plain(event.get("name"))), text(_plain(event.get("cat")))
+        self._slices.append((time, duration, thread, name, category, place))
+        handle, self._added = self._added, self._added + 1
+        args = event.get("args")
+        if args:
+            self._take_args(self._slice_args, handle, args)
         return handle
+
+    def _take_args(self, columns: ArgRows, handle: int, args: Json) -> None:
+        if not isinstance(args, dict):
+            args = {"args": args}
+        for key, value in args.items():
+            if isinstance(value, str):
+                value = self._shared.setdefault(value, value)
+            elif isinstance(value, list | dict):
+                value = self._shared.setdefault(spelling(value), value)
+            columns[key].append((handle, value))
 
     def _edge(self, event: Event) -> None:
         time = _number(event.get("ts"))
@@ -136,9 +131,11 @@ class EventReader:
         time = _number(event.get("ts"))
         if time is None:
             return
-        name, category = self._text(event.get("name")), self._text(event.get("cat"))
-        handle = self._instants.add(time, thread, name, category=category)
-        _take_args(self._instant_args, handle, event.get("args"))
+        text = self._builder.string
+        self._instants.append((time, thread, text(_plain(event.get("name"))), text(_plain(event.get("cat")))))
+        if event.get("args"):
+            self._take_args(self._instant_args, self._added_instants, event["args"])
+        self._added_instants += 1
 
     def _counter(self, event: Event) -> None:
         time, args = _number(event.get("ts")), event.get("args")
@@ -147,16 +144,15 @@ class EventReader:
         name = _plain(event.get("name"))
         if "id" in event:
             name = f"{name}[{_plain(event['id'])}]"
-        thread = self._thread(event)
         for series, value in args.items():
             if type(value) in (int, float) and math.isfinite(value):
                 text = name if series == "value" else f"{name} {series}"
-                self._counters.add(time, thread, self._builder.string(text), value=value)
+                self._counters.append((time, self._thread(event), self._builder.string(text), value))
 
     def _flow_end(self, event: Event) -> None:
         time = _number(event.get("ts"))
         if time is not None:
-            self._flow_ends.append((event, time, self._thread(event), self._place))
+            self._flow_ends.append((event, time, _thread_of(event), self._place))
 
     def _name(self, event: Event) -> None:
         args = event.get("args")
@@ -164,64 +160,67 @@ class EventReader:
         if event.get("name") == "process_name":
             self._process_names[_identity(event.get("pid"))] = text
         elif event.get("name") == "thread_name":
-            self._thread_names[self._thread(event)] = text
-
-    def _text(self, value: Json) -> int:
-        return self._builder.string(_plain(value))
+            self._thread_names[_thread_of(event)] = text
 
     def _thread(self, event: Event) -> int:
-        key = (_identity(event.get("pid")), _identity(event.get("tid")))
-        return self._threads.setdefault(key, len(self._threads))
+        return self._threads.setdefault(_thread_of(event), len(self._threads))
 
     def _async_thread(self, event: Event) -> int:
         """Events of one id share a track of their own, named like the first of them."""
         number = event.get("id", event.get("id2", event.get("scope")))
-        key = (_identity(event.get("pid")), f"{_plain(event.get('cat'))} {_plain(number)}".strip())
-        thread = self._threads.setdefault(key, len(self._threads))
+        thread = (_identity(event.get("pid")), f"{_plain(event.get('cat'))} {_plain(number)}".strip())
         self._thread_names.setdefault(thread, _plain(event.get("name")))
-        return thread
+        return self._threads.setdefault(thread, len(self._threads))
+
+    def _flush(self) -> None:
+        """Hand what is buffered to the builder. A thread's number will be its track's."""
+        builder = self._builder
+        if self._slices:
+            time, duration, thread, name, category, place = zip(*self._slices, strict=True)
+            self._last = max(self._last, float((np.array(time, dtype=np.float64) + np.array(duration)).max()))
+            builder.slices(_nanoseconds(time), _nanoseconds(duration), thread, name, category)
+            self._places.append(np.array(place))
+        if self._instants:
+            time, thread, name, category = zip(*self._instants, strict=True)
+            self._last = max(self._last, *time)
+            builder.instants(_nanoseconds(time), thread, name, category)
+        if self._counters:
+            time, thread, name, value = zip(*self._counters, strict=True)
+            self._last = max(self._last, *time)
+            builder.counters(_nanoseconds(time), thread, name, value)
+        for give, columns in ((builder.slice_args, self._slice_args), (builder.instant_args, self._instant_args)):
+            for key, rows in columns.items():
+                handles, values = zip(*rows, strict=True)
+                give(key, handles, values)
+        for buffer in (self._slices, self._instants, self._counters, self._slice_args, self._instant_args):
+            buffer.clear()
 
     def build(self, metadata: dict[str, Json]) -> Trace:
         """The trace of all events taken in."""
+        self._flush()
         self._close_edges()
-        builder, slices = self._builder, self._slices
+        self._flush()
+        builder = self._builder
         builder.metadata.update(metadata)
-        track = self._add_tracks()
-        times = _nanoseconds(slices.time)
-        builder.slices(times, _nanoseconds(slices.duration), track[slices.thread], slices.name, slices.category)
-        for key, given in self._slice_args.items():
-            builder.slice_args(key, given.handles, given.values)
-        instants, counters = self._instants, self._counters
-        builder.instants(_nanoseconds(instants.time), track[instants.thread], instants.name, instants.category)
-        for key, given in self._instant_args.items():
-            builder.instant_args(key, given.handles, given.values)
-        builder.counters(_nanoseconds(counters.time), track[counters.thread], counters.name, counters.value)
-        points = self._flow_points(track)
+        for pid, tid in self._threads:
+            name, process = self._thread_names.get((pid, tid), ""), self._process_names.get(pid, "")
+            builder.track(Track(pid, tid, name, process))
+        points = self._flow_points()
         trace = builder.build()
-        places = np.empty(len(slices.place), dtype=np.int64)
-        places[builder.row_of_slice] = slices.place
-        tracks = {(row.pid, row.tid): number for number, row in reversed(list(enumerate(trace.tracks)))}
-        threads = [tracks[row.pid, row.tid] for row in trace.tracks]
+        places = np.empty(len(trace.slices), dtype=np.int64)
+        places[builder.row_of_slice] = np.concatenate([*self._places, np.empty(0, dtype=np.int64)])
+        threads = [self._threads[track.pid, track.tid] for track in trace.tracks]
         return replace(trace, flows=bind(points, trace.slices, threads, places))
 
-    def _add_tracks(self) -> Int64s:
-        """Track of every thread, -1 for those that only a name was heard of."""
-        used = {*self._slices.thread, *self._instants.thread, *self._counters.thread}
-        track = np.full(len(self._threads), -1, dtype=np.int64)
-        for (pid, tid), thread in self._threads.items():
-            if thread in used:
-                name = self._thread_names.get(thread, "")
-                track[thread] = self._builder.track(Track(pid, tid, name, self._process_names.get(pid, "")))
-        return track
-
-    def _flow_points(self, track: Int64s) -> list[FlowPoint]:
+    def _flow_points(self) -> list[FlowPoint]:
         times = _nanoseconds([time for _, time, _, _ in self._flow_ends]).tolist()
         points = []
         for (event, _, thread, place), time in zip(self._flow_ends, times, strict=True):
             name, phase = _plain(event.get("name")), event["ph"]
             key = (_plain(event.get("cat")), name, _plain(event.get("id", event.get("bind_id"))))
             at_next = phase == "f" and event.get("bp") != "e"
-            points.append(FlowPoint(key, self._builder.string(name), phase, time, int(track[thread]), place, at_next))
+            number = self._threads.get(thread, -1)
+            points.append(FlowPoint(key, self._builder.string(name), phase, time, number, place, at_next))
         return points
 
     def _close_edges(self) -> None:
@@ -229,6 +228,7 @@ class EventReader:
         unfinished: list[tuple[int, _Edge]] = []
         for thread, edges in self._edges.items():
             edges.sort(key=lambda edge: edge.time)
+            self._last = max(self._last, edges[-1].time)
             opened: list[_Edge] = []
             for edge in edges:
                 if edge.is_begin:
@@ -237,18 +237,12 @@ class EventReader:
                 begin = _take_begin(opened, edge.event.get("name"))
                 if begin is not None:
                     handle = self._add_slice(begin.event, begin.time, edge.time - begin.time, thread, begin.place)
-                    _take_args(self._slice_args, handle, edge.event.get("args"))
+                    if edge.event.get("args"):
+                        self._take_args(self._slice_args, handle, edge.event["args"])
             unfinished += [(thread, begin) for begin in opened]
-        last = self._last_moment() if unfinished else 0
         for thread, begin in unfinished:
-            handle = self._add_slice(begin.event, begin.time, last - begin.time, thread, begin.place)
-            _take_args(self._slice_args, handle, {"unfinished": True})
-
-    def _last_moment(self) -> float:
-        slices = self._slices
-        ends = (time + duration for time, duration in zip(slices.time, slices.duration, strict=True))
-        edges = (edge.time for edges in self._edges.values() for edge in edges)
-        return max((*ends, *edges, *self._instants.time, *self._counters.time), default=0)
+            handle = self._add_slice(begin.event, begin.time, self._last - begin.time, thread, begin.place)
+            self._take_args(self._slice_args, handle, {"unfinished": True})
 
 
 def _take_begin(opened: list[_Edge], name: Json) -> _Edge | None:
@@ -256,17 +250,6 @@ def _take_begin(opened: list[_Edge], name: Json) -> _Edge | None:
         if name is None or name == "" or opened[place].event.get("name") == name:
             return opened.pop(place)
     return None
-
-
-def _take_args(columns: dict[str, _Values], handle: int, args: Json) -> None:
-    if args is None:
-        return
-    if not isinstance(args, dict):
-        args = {"args": args}
-    for key, value in args.items():
-        column = columns[key]
-        column.handles.append(handle)
-        column.values.append(value)
 
 
 def _number(value: Json) -> float | None:
@@ -291,6 +274,13 @@ def _nanoseconds(microseconds: Sequence[float]) -> Int64s:
     rest = np.rint((times - whole) * 1000)
     nanoseconds: Int64s = whole.astype(np.int64) * 1000 + rest.astype(np.int64)
     return nanoseconds
+
+
+def _thread_of(event: Event) -> Thread:
+    pid, tid = event.get("pid"), event.get("tid")
+    if type(pid) is type(tid) is int:
+        return pid, tid
+    return _identity(pid), _identity(tid)
 
 
 def _identity(value: Json) -> int | str:

@@ -15,7 +15,7 @@ from .chrome_write import FIRST_LINE, LAST_LINES, OPENING
 from .errors import TraceFormatError
 from .trace import Json, Trace
 
-_BLOCK = 1 << 20  # bytes of a file of ours that are parsed at once
+_BLOCK = 1 << 16  # bytes of a file of ours that are parsed at once; few enough to stay in the cache
 _ARCHIVES = {
     b"PK\x03\x04": "a zip archive; unpack it first",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it first",
