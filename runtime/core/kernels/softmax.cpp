@@ -41,17 +41,21 @@ struct Largest {
   }
 };
 
+// m <= kRows rows of n numbers. Step by step over several rows, so that a row need not wait for the one before it.
+constexpr int64_t kRows = 8;
 template <bool kLog, class T>
-[[gnu::noinline]] void softmax_row(const T* __restrict p, T* __restrict q, int64_t n) {
-  const T most = join_row<Largest>(p, n, 1);
-  for (int64_t i = 0; i < n; ++i) q[i] = exp_of(p[i] - most);
-  const T total = static_cast<T>(join_row<Sum>(q, n, 1));
-  if constexpr (kLog) {
-    const T log = log_of(total);
-    for (int64_t i = 0; i < n; ++i) q[i] = (p[i] - most) - log;
-  } else {
-    const T scale = T(1) / total;
-    for (int64_t i = 0; i < n; ++i) q[i] *= scale;
+[[gnu::noinline]] void softmax_rows(const T* __restrict p, T* __restrict q, int64_t m, int64_t n) {
+  T most[kRows], total[kRows];
+  for (int64_t i = 0; i < m; ++i) most[i] = join_row<Largest>(p + i * n, n, 1);
+  for (int64_t i = 0; i < m; ++i) {
+    const T x = most[i];
+    for (int64_t j = i * n; j < (i + 1) * n; ++j) q[j] = exp_of(p[j] - x);
+  }
+  for (int64_t i = 0; i < m; ++i) total[i] = static_cast<T>(join_row<Sum>(q + i * n, n, 1));
+  for (int64_t i = 0; i < m; ++i) total[i] = kLog ? log_of(total[i]) : T(1) / total[i];
+  for (int64_t i = 0; i < m; ++i) {
+    const T x = most[i], y = total[i];
+    for (int64_t j = i * n; j < (i + 1) * n; ++j) q[j] = kLog ? (p[j] - x) - y : q[j] * y;
   }
 }
 
@@ -98,11 +102,14 @@ void softmax(In in, int, const Attrs& at, Array* out, int) {
   for (int i = axis + 1; i < a->ndim; ++i) inner *= a->shape[i];
   const T* p = a->template as<T>();
   T* q = out[0].as<T>();
-  for (int64_t i = 0; i < a->numel; i += n * inner) {
-    if (inner == 1) {
-      softmax_row<kLog>(p + i, q + i, n);
-      continue;
+  if (inner == 1) {
+    const int64_t rows = a->numel / n, together = n <= 256 ? kRows : 1;  // what stays in the first cache
+    for (int64_t i = 0; i < rows; i += together) {
+      softmax_rows<kLog>(p + i * n, q + i * n, rows - i < together ? rows - i : together, n);
     }
+    return;
+  }
+  for (int64_t i = 0; i < a->numel; i += n * inner) {
     for (int64_t j = 0; j < inner; j += kColumns) {
       softmax_columns<kLog>(p + i + j, q + i + j, inner - j < kColumns ? inner - j : kColumns, n, inner);
     }
