@@ -10,6 +10,8 @@ from . import theme, units
 
 BAR_LIMIT = 16
 OUTSIDE = "outside of ops"
+# Of a step; what is less is drawn without the colour of better or worse.
+NOTICEABLE = 0.002
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,14 @@ class DeltaRow:
 
     delta: OpDelta
     share: float | None
+    noticeable_ns: float
+
+    @property
+    def tone(self) -> str:
+        """`worse` or `better` where the change is large enough to notice, else empty."""
+        if abs(self.delta.self_ns) < self.noticeable_ns:
+            return ""
+        return "worse" if self.delta.self_ns > 0 else "better"
 
     @property
     def status(self) -> str:
@@ -29,7 +39,7 @@ class DeltaRow:
 
 def rows(diff: TraceDiff) -> list[DeltaRow]:
     """Every op of either side, largest change of self time first."""
-    return [DeltaRow(op, share(op.self_ns, diff)) for op in diff.ops]
+    return [DeltaRow(op, share(op.self_ns, diff), NOTICEABLE * diff.base_step_ns) for op in diff.ops]
 
 
 def share(ns: float, diff: TraceDiff) -> float | None:

@@ -62,20 +62,25 @@ def _counted(count: int, word: str) -> str:
     return f"{units.whole(count)} {word}" if count == 1 else f"{units.whole(count)} {word}s"
 
 
-def figure(trace: Trace, waits: Sequence[GilWait], origin_ns: int) -> go.Figure:
-    """A stem for each wait: when the thread asked (since `origin_ns`) and how long it waited.
+def figure(trace: Trace, waits: Sequence[GilWait], span: tuple[int, int]) -> go.Figure:
+    """A stem for each wait: when the thread asked (since the start of `span`) and how long it waited.
 
     The longest POINT_LIMIT waits are drawn, one colour per thread.
     """
+    origin_ns, end_ns = span
     shown = sorted(waits, key=lambda wait: -wait.wait_ns)[:POINT_LIMIT]
-    time_scale = units.duration_scale(max(wait.start for wait in shown) - origin_ns)
+    time_scale = units.duration_scale(end_ns - origin_ns)
     wait_scale = units.duration_scale(max(wait.wait_ns for wait in shown))
     tracks = sorted({wait.track for wait in shown})
     drawn = theme.figure(
-        height=220,
+        height=200,
+        margin={"t": 6},
         hovermode="closest",
         showlegend=len(tracks) > 1,
-        xaxis={"title": {"text": f"since the start of the trace, {time_scale.unit}"}},
+        xaxis={
+            "range": [0, (end_ns - origin_ns) / time_scale.divisor],
+            "title": {"text": f"since the start of the trace, {time_scale.unit}"},
+        },
         yaxis={"title": {"text": f"wait, {wait_scale.unit}"}, "rangemode": "tozero"},
     )
     for position, track in enumerate(tracks):

@@ -11,10 +11,12 @@ from perflab.profiler.analysis.memory import MemoryCurve
 from perflab.profiler.analysis.steps import Step
 
 from . import units
+from .compare import OUTSIDE
 from .views import CompareView, VerdictRow
 
 CULPRITS = 3
 WORTH_NAMING = 0.02
+NOTICEABLE = 0.02
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def trace_stats(
         end = units.size(int(curve.allocated[-1]))
         stats.append(Stat("peak memory", units.size(curve.peak_bytes), f"{end} at the end"))
     acquired = f"{units.whole(len(waits))} acquisitions" if waits else "none recorded"
-    stats.append(Stat("waiting for the GIL", units.duration(waited), acquired))
+    stats.append(Stat("waiting for the GIL", units.duration(waited if waits else None), acquired))
     return stats
 
 
@@ -82,7 +84,7 @@ def _pair(label: str, base: float, head: float, words: units.Words) -> Stat:
     value = f"{words(base)} → {words(head)}"
     if words(base) == words(head):
         return Stat(label, words(head), "no difference")
-    tone = "worse" if head > base else "better"
+    tone = "" if abs(head - base) < NOTICEABLE * base else "worse" if head > base else "better"
     change = f"{units.signed(words(head - base))}, {units.change(base, head)}" if base else units.signed(words(head))
     return Stat(label, value, change, tone)
 
@@ -98,10 +100,15 @@ def compare_sentence(view: CompareView) -> list[Part]:
     ratio = units.ratio(diff.head_step_ns / diff.base_step_ns)
     tone = "worse" if change > 0 else "better" if change < 0 else ""
     parts += [Part("A step of the trace takes "), Part(f"{ratio} the time", tone), Part(f" ({words})")]
-    culprits = [op for op in diff.ops if op.self_ns * change >= WORTH_NAMING * change * change][:CULPRITS]
-    if culprits:
-        listed = ", ".join(f"{op.name} {units.signed(units.duration(op.self_ns))}" for op in culprits)
-        parts.append(Part(f", most of it in {listed}"))
+    candidates = [*((op.name, op.self_ns) for op in diff.ops), (OUTSIDE, diff.elsewhere_ns)]
+    culprits = sorted((ns * (1 if change > 0 else -1), name) for name, ns in candidates)[: -CULPRITS - 1 : -1]
+    named = [
+        f"{name} {units.signed(units.duration(ns if change > 0 else -ns))}"
+        for ns, name in culprits
+        if ns >= WORTH_NAMING * abs(change) and ns > 0
+    ]
+    if named:
+        parts.append(Part(f"; the largest parts: {', '.join(named)}"))
     parts.append(Part("."))
     return parts
 

@@ -15,24 +15,28 @@ POINT_LIMIT = 2000
 STEP_MARK_LIMIT = 40
 
 
-def figure(curve: MemoryCurve, steps: list[Step], origin_ns: int) -> go.Figure:
-    """Draw `curve` over the time since `origin_ns`, with a line at the start of each step where there are few enough.
+def figure(curve: MemoryCurve, steps: list[Step], span: tuple[int, int]) -> go.Figure:
+    """Draw `curve` over the time since the start of `span`, with a line where a step starts if steps are few.
 
     Long curves are thinned to the lowest and highest point of each stretch; the peak is always kept.
     """
+    origin_ns, end_ns = span
     kept = thinned(curve.allocated, curve.peak_index)
-    time_scale = units.duration_scale(int(curve.time[-1]) - origin_ns)
+    time_scale = units.duration_scale(end_ns - origin_ns)
     size_scale = units.size_scale(float(max(curve.peak_bytes, curve.reserved.max(initial=0))))
     x = (curve.time[kept] - origin_ns) / time_scale.divisor
     peak_x = float((curve.time[curve.peak_index] - origin_ns) / time_scale.divisor)
     peak_y = curve.peak_bytes / size_scale.divisor
     drawn = theme.figure(
-        height=280,
+        height=250,
         hovermode="x unified",
-        showlegend=True,
-        legend={"x": 1, "xanchor": "right"},
-        margin={"t": 30},
-        xaxis={"title": {"text": f"since the start of the trace, {time_scale.unit}"}, "hoverformat": ",.3f"},
+        showlegend=False,
+        margin={"t": 6},
+        xaxis={
+            "range": [0, (end_ns - origin_ns) / time_scale.divisor],
+            "title": {"text": f"since the start of the trace, {time_scale.unit}"},
+            "hoverformat": ",.3f",
+        },
         yaxis={"title": {"text": size_scale.unit}, "rangemode": "tozero", "hoverformat": ",.2f"},
         shapes=_step_marks(steps, origin_ns, time_scale),
     )

@@ -59,9 +59,9 @@ def trace_page(view: TraceView) -> str:
     if len(drawn.rows):
         figures["timeline"] = timeline.figure(trace, drawn)
     if recorded is not None:
-        figures["memory"] = memory.figure(recorded, steps, span[0])
+        figures["memory"] = memory.figure(recorded, steps, span)
     if waits:
-        figures["gil"] = gil.figure(trace, waits, span[0])
+        figures["gil"] = gil.figure(trace, waits, span)
     return _render(
         "trace.html",
         figures,
@@ -74,6 +74,7 @@ def trace_page(view: TraceView) -> str:
         ops=optable.rows(averages),
         extent=f"{len(steps)} steps" if len(steps) > 1 else "the trace",
         memory_note=memory.note(recorded, span[0]),
+        colours={"allocated": theme.ALLOCATED, "reserved": theme.RESERVED},
         gil_rows=gil.rows(trace, waits),
         gil_note=gil.note(waits),
     )

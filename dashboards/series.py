@@ -19,7 +19,8 @@ def figure(view: SeriesView) -> go.Figure:
     positions = list(range(len(view.points)))
     labelled = positions[:: -(-len(positions) // LABEL_LIMIT)]
     drawn = theme.figure(
-        height=340,
+        height=330,
+        margin={"t": 6},
         showlegend=False,
         hovermode="closest",
         xaxis={
@@ -39,7 +40,7 @@ def figure(view: SeriesView) -> go.Figure:
     )
     drawn.add_scatter(
         name="runs",
-        x=[at for at in positions for _ in view.points[at].values],
+        x=[at + offset for at in positions for offset in _side_by_side(len(view.points[at].values))],
         y=[value / scale.divisor for point in view.points for value in point.values],
         mode="markers",
         marker={"size": 5, "color": theme.NEUTRAL, "opacity": 0.55},
@@ -61,6 +62,11 @@ def figure(view: SeriesView) -> go.Figure:
         hovertemplate="%{customdata}<extra></extra>",
     )
     return drawn
+
+
+def _side_by_side(count: int) -> list[float]:
+    # In the order of the runs, so that a drift from run to run shows.
+    return [0.3 * ((number + 0.5) / count - 0.5) for number in range(count)]
 
 
 def _value_scale(view: SeriesView) -> units.Scale:

@@ -70,24 +70,42 @@ NEUTRAL = "#8793a0"
 ALLOCATED = "#4a86cf"
 RESERVED = "#9aa5b1"
 
+
+@dataclass(frozen=True)
+class Category:
+    """How slices of one kind look: what a legend calls them, and their colour."""
+
+    word: str
+    colour: str
+
+
+_OPS = Category("ops", "#4a86cf")
+_KERNELS = Category("kernels", "#e0912f")
+_ANNOTATIONS = Category("steps and annotations", "#8793a0")
+_DEVICE_CALLS = Category("device calls", "#3f9d96")
+_COPIES = Category("copies", "#b5a13c")
+_OTHER = Category("other", "#a17f93")
+
+# By the category of a slice: ours, then the names that torch.profiler and the Kineto of before use for the same.
 CATEGORIES = {
-    "cpu_op": "#4a86cf",
-    "kernel": "#e0912f",
-    "autograd": "#9673c9",
-    "user_annotation": "#8793a0",
-    "gil": "#cf4b5c",
-    "python_function": "#57a05a",
-    "gc": "#b08968",
-}
-OTHER_CATEGORY = "#5fa3a8"
-CATEGORY_WORDS = {
-    "cpu_op": "ops",
-    "kernel": "kernels",
-    "autograd": "autograd",
-    "user_annotation": "steps and annotations",
-    "gil": "GIL",
-    "python_function": "Python",
-    "gc": "garbage collection",
+    "cpu_op": _OPS,
+    "kernel": _KERNELS,
+    "autograd": Category("autograd", "#9673c9"),
+    "user_annotation": _ANNOTATIONS,
+    "gil": Category("GIL", "#cf4b5c"),
+    "python_function": Category("Python", "#57a05a"),
+    "gc": Category("garbage collection", "#b08968"),
+    "Operator": _OPS,
+    "Kernel": _KERNELS,
+    "gpu_user_annotation": _ANNOTATIONS,
+    "Trace": _ANNOTATIONS,
+    "cuda_runtime": _DEVICE_CALLS,
+    "cuda_driver": _DEVICE_CALLS,
+    "Runtime": _DEVICE_CALLS,
+    "gpu_memcpy": _COPIES,
+    "gpu_memset": _COPIES,
+    "Memcpy": _COPIES,
+    "Memset": _COPIES,
 }
 VERDICTS = {"regression": WORSE, "improvement": BETTER}
 
@@ -97,20 +115,15 @@ SEQUENCE = ("#4a86cf", "#e0912f", "#1d998b", "#9673c9", "#cf4b5c", "#57a05a", "#
 _SHADES = (-0.09, -0.045, 0.0, 0.045, 0.09)
 
 
-def category_colour(category: str) -> str:
-    """The colour of a slice category, the same on every page."""
-    return CATEGORIES.get(category, OTHER_CATEGORY)
-
-
-def category_word(category: str) -> str:
-    """What a legend calls a slice category."""
-    return CATEGORY_WORDS.get(category, category)
+def category(name: str) -> Category:
+    """How slices of a category look, the same on every page."""
+    return CATEGORIES.get(name, _OTHER)
 
 
 @cache
-def slice_colour(category: str, name: str) -> str:
+def slice_colour(kind: Category, name: str) -> str:
     """The category's colour, a little lighter or darker by name, so that neighbours are told apart."""
-    base = category_colour(category)
+    base = kind.colour
     red, green, blue = (int(base[at : at + 2], 16) / 255 for at in (1, 3, 5))
     hue, lightness, saturation = colorsys.rgb_to_hls(red, green, blue)
     # Holding the GIL is pale, waiting for it is not.

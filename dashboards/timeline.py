@@ -14,7 +14,7 @@ from . import theme, units
 Rows = npt.NDArray[np.int64]
 
 SLICE_LIMIT = 2500
-ROW_LIMIT = 48
+ROW_LIMIT = 44
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,8 @@ def select(trace: Trace, window: Window, limit: int = SLICE_LIMIT) -> Timeline:
 
 
 def _bands(trace: Trace, rows: Rows) -> tuple[Band, ...]:
-    several_processes = len({track.process for track in trace.tracks}) > 1
+    tracks = [trace.tracks[int(index)] for index in np.unique(trace.slices.track[rows])]
+    several_processes = len({track.process for track in tracks if track.process}) > 1
     bands: list[Band] = []
     next_row = 0
     for index in np.unique(trace.slices.track[rows]):
@@ -111,18 +112,18 @@ def figure(trace: Trace, timeline: Timeline) -> go.Figure:
     categories = slices.category[timeline.rows]
     for category_id in np.unique(categories):
         rows = timeline.rows[categories == category_id]
-        category = trace.strings[int(category_id)]
+        kind = theme.category(trace.strings[int(category_id)])
         names = [trace.strings[index] for index in slices.name[rows]]
         start = np.maximum(slices.start[rows], window.start)
         end = np.minimum(slices.start[rows] + slices.duration[rows], window.end)
         drawn.add_bar(
-            name=theme.category_word(category),
+            name=kind.word,
             orientation="h",
             base=(start - window.start) / scale.divisor,
             x=(end - start) / scale.divisor,
             y=first_row[slices.track[rows]] + slices.depth[rows],
             width=0.9,
-            marker={"color": [theme.slice_colour(category, name) for name in names], "line": {"width": 0}},
+            marker={"color": [theme.slice_colour(kind, name) for name in names], "line": {"width": 0}},
             text=[escape(name) for name in names],
             textposition="inside",
             insidetextanchor="middle",
@@ -133,23 +134,15 @@ def figure(trace: Trace, timeline: Timeline) -> go.Figure:
     return drawn
 
 
-@dataclass(frozen=True)
-class LegendEntry:
-    """A category that is drawn, and its colour."""
-
-    word: str
-    colour: str
-
-
-def legend(trace: Trace, timeline: Timeline) -> list[LegendEntry]:
-    """The categories among the drawn slices, most frequent first."""
+def legend(trace: Trace, timeline: Timeline) -> list[theme.Category]:
+    """What kinds of slices are drawn, most frequent first."""
     ids, counts = np.unique(trace.slices.category[timeline.rows], return_counts=True)
     names = [trace.strings[int(index)] for index in ids[np.argsort(-counts, kind="stable")]]
-    return [LegendEntry(theme.category_word(name), theme.category_colour(name)) for name in names]
+    return list(dict.fromkeys(theme.category(name) for name in names))
 
 
 def _layout(bands: tuple[Band, ...], row_count: int, window: Window, scale: units.Scale) -> dict[str, object]:
-    row_height = 22 if row_count <= 24 else 15
+    row_height = 22 if row_count <= 24 else 17
     separators = [
         {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": band.first_row - 0.5, "y1": band.first_row - 0.5}
         for band in bands[1:]

@@ -11,7 +11,7 @@ from perflab.profiler.trace import Trace
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:
-    """A run as lists show it; `step_ns` is the median step of its first trace."""
+    """A run as lists show it; `traces` are ids, `step_ns` is the median step of the first."""
 
     id: int
     project: str
@@ -22,7 +22,7 @@ class RunRow:
     tool: str
     created: datetime
     dirty: bool
-    traces: int
+    traces: Sequence[int]
     results: int
     step_ns: float | None
 

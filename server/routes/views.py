@@ -27,7 +27,7 @@ def run_row(run: Run) -> views.RunRow:
         tool=run.tool,
         created=run.created,
         dirty=run.dirty,
-        traces=len(run.traces),
+        traces=[trace.id for trace in run.traces],
         results=run.results,
         step_ns=_known(run.traces[0], "step_ns") if run.traces else None,
     )

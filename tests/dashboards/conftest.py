@@ -1,6 +1,7 @@
 """Synthetic traces of a small training loop, made by arithmetic alone, and a lab filled with them that is served."""
 
 import io
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,6 @@ from perflab.server.app import create_app
 from perflab.server.blobs import FolderBlobs
 from perflab.server.lab import LocalLab
 from perflab.server.schema import Label, Origin
-from perflab.server.serving import address, listen
 from perflab.server.settings import Settings
 from perflab.server.store import Store
 
@@ -165,13 +165,13 @@ def fill(lab: LocalLab, folder: Path, make: MakeTrace) -> None:
 def served(settings: Settings) -> Iterator[str]:
     """The address at which the lab of `settings` is served by a thread."""
     store = Store.open(settings, create=True)
-    listener = listen(settings.host, 0)
+    listener = socket.create_server(("127.0.0.1", 0))
     app = create_app(settings, store, FolderBlobs(settings.blobs))
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
-        yield address(listener)
+        yield "http://{}:{}".format(*listener.getsockname())
     finally:
         server.should_exit = True
         thread.join()
