@@ -47,10 +47,13 @@ class CharModel(nn.Module):
 
     def embed(self, x: rt.Tensor) -> rt.Tensor:
         """(batch, CONTEXT) characters to (batch, CONTEXT, WIDTH)."""
-        return self.embedding(x)
+        rows: rt.Tensor = self.embedding(x)
+        return rows
 
     def forward(self, x: rt.Tensor) -> rt.Tensor:
-        return self.out(self.hidden(self.embed(x).reshape(x.shape[0], CONTEXT * WIDTH)).tanh())
+        seen = self.embed(x).reshape(x.shape[0], CONTEXT * WIDTH)
+        logits: rt.Tensor = self.out(self.hidden(seen).tanh())
+        return logits
 
 
 class OneHotModel(CharModel):
@@ -61,7 +64,8 @@ class OneHotModel(CharModel):
         self._one_hot = rt.from_numpy(np.eye(characters, dtype=np.float32))
 
     def embed(self, x: rt.Tensor) -> rt.Tensor:
-        return rt.take(self._one_hot, x, 0) @ self.embedding.weight
+        rows: rt.Tensor = rt.take(self._one_hot, x, 0) @ self.embedding.weight
+        return rows
 
 
 VARIANTS: dict[str, type[CharModel]] = {"base": CharModel, "onehot": OneHotModel}

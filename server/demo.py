@@ -23,7 +23,7 @@ PROJECT = "demo"
 MODULE = "perflab.benchmarks.char_lm"
 VARIANTS = {"base": "looks embeddings up", "onehot": "multiplies by one-hot rows instead"}
 PROCESSES = 5
-STEPS = 400
+STEPS = 1000
 
 # Trains one variant in a process of its own and leaves run.json in the folder, and trace.json.gz where profiled.
 # What it returns is the last line that the process printed.
