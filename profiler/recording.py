@@ -64,6 +64,10 @@ class Recording:
     reserved: list[tuple[int, int]] = field(default_factory=list)  # (tick, bytes), as sampled
     metadata: dict[str, Json] = field(default_factory=dict)
 
+    @property
+    def is_empty(self) -> bool:
+        return not any(len(events) for _, events in self.events)
+
 
 def to_trace(recording: Recording, *, shapes: bool = True, memory: bool = True) -> Trace:
     """The trace of a recording, with or without input shapes and memory events."""

@@ -115,13 +115,18 @@ class profile:
             return
         window, self._window = self._window, None
         if window is not None and before in _RECORDED:
-            self._recording, self._trace = window.end(self._metadata), None
-            if self._on_trace_ready is not None:
-                self._on_trace_ready(self)
+            self._save(window.end(self._metadata))
         elif window is not None:
             window.discard()
         if action is not ProfilerAction.NONE:
             self._window = _Window()
+
+    def _save(self, recording: Recording) -> None:
+        if recording.is_empty and (self._recording or self._trace):
+            return  # the loop ended with a window: what came after it must not take its place
+        self._recording, self._trace = recording, None
+        if self._on_trace_ready is not None:
+            self._on_trace_ready(self)
 
 
 _RECORDED = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)

@@ -1,0 +1,225 @@
+"""profile() against a core that counts its own ticks: what is recorded, when, and what is thrown away."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab.profiler import ProfileStateError, chrome, profile, record_function, schedule, session
+from perflab.profiler.analysis.steps import steps
+from perflab.profiler.recording import EVENT, OP
+
+
+class FakeCore:
+    """The recorder's interface with a clock that moves by one tick a reading."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.recording = False
+        self.events: list[tuple[int, ...]] = []
+        self.strings = [""]
+        self.starts = 0
+
+    def recorder_start(self, max_events: int) -> None:
+        assert not self.recording
+        self.recording, self.events, self.starts = True, [], self.starts + 1
+
+    def recorder_stop(self) -> None:
+        self.recording = False
+
+    def recorder_drain(self) -> list[tuple[int, Any]]:
+        array = np.zeros(len(self.events), dtype=EVENT)
+        for row, values in zip(array, self.events, strict=True):
+            row["kind"], row["name"], row["t0"], row["t2"] = values
+        return [(7, array)]
+
+    def recorder_dropped(self) -> int:
+        return 0
+
+    def recorder_clock(self) -> tuple[int, int, float]:
+        return 0, 10**18, 1.0
+
+    def recorder_ticks(self) -> int:
+        self.now += 1
+        return self.now
+
+    def recorder_push(self, kind: int, name_id: int, t0: int, t2: int) -> None:
+        if self.recording:
+            self.events.append((kind, name_id, t0, t2))
+
+    def is_recording(self) -> bool:
+        return self.recording
+
+    def intern(self, text: str) -> int:
+        if text not in self.strings:
+            self.strings.append(text)
+        return self.strings.index(text)
+
+    def interned(self) -> list[str]:
+        return self.strings
+
+    def op_names(self) -> list[str]:
+        return [f"op{number}" for number in range(40)]
+
+    def shapes(self) -> list[Any]:
+        return [()]
+
+    def memory_stats(self) -> dict[str, int]:
+        return {"allocated_bytes": 100, "reserved_bytes": 1000 + self.now}
+
+    def op(self, number: int) -> None:
+        self.recorder_push(OP, number, self.recorder_ticks(), self.recorder_ticks())
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCore]:
+    fake = FakeCore()
+    monkeypatch.setattr(session, "_core", fake)
+    yield fake
+    assert not fake.recording, "the recorder was left on"
+
+
+def ops(prof: profile) -> list[str]:
+    return prof.trace.name_of(prof.trace.select(category="cpu_op"))
+
+
+def test_without_a_schedule_everything_is_recorded(core: FakeCore) -> None:
+    core.op(0)
+    with profile(metadata={"commit": "abc"}) as prof:
+        core.op(1)
+        with record_function("forward"):
+            core.op(2)
+    core.op(3)
+    assert ops(prof) == ["op1", "op2"]
+    assert prof.trace.name_of(prof.trace.select(category="user_annotation")) == ["forward"]
+    assert prof.trace.metadata["commit"] == "abc"
+    assert set(prof.trace.metadata["versions"]) >= {"python", "numpy"}
+    assert [row.name for row in prof.key_averages()] == ["op1", "op2"]
+    assert prof.trace is prof.trace
+
+
+def test_a_schedule_waits_warms_up_records_and_repeats(core: FakeCore) -> None:
+    windows: list[tuple[int, list[str], list[int]]] = []
+
+    def ready(prof: profile) -> None:
+        windows.append((prof.step_num, ops(prof), [step.number for step in steps(prof.trace)]))
+
+    with profile(schedule=schedule(wait=1, warmup=1, active=2, repeat=2), on_trace_ready=ready) as prof:
+        for number in range(10):
+            assert core.recording == (number % 4 > 0 and number < 8)
+            core.op(number)
+            prof.step()
+    assert windows == [(4, ["op2", "op3"], [2, 3]), (8, ["op6", "op7"], [6, 7])]
+    assert ops(prof) == ["op6", "op7"]
+    assert core.starts == 4
+
+
+def test_windows_that_follow_each_other_are_apart(core: FakeCore) -> None:
+    windows: list[list[str]] = []
+    sched = schedule(wait=0, warmup=0, active=1)
+    with profile(schedule=sched, on_trace_ready=lambda prof: windows.append(ops(prof))) as prof:
+        for number in range(3):
+            core.op(number)
+            prof.step()
+    assert windows == [["op0"], ["op1"], ["op2"]]
+    assert ops(prof) == ["op2"], "not of the window that the last step() began"
+
+
+def test_a_window_cut_off_by_the_end_is_saved_and_a_warm_up_is_not(core: FakeCore) -> None:
+    windows: list[list[str]] = []
+    for count, expected in ((2, []), (3, [["op2"]])):
+        windows.clear()
+        sched = schedule(wait=1, warmup=1, active=5)
+        with profile(schedule=sched, on_trace_ready=lambda prof: windows.append(ops(prof))) as prof:
+            for number in range(count):
+                core.op(number)
+                if number < count - 1:
+                    prof.step()
+        assert windows == expected
+
+
+def test_steps_are_marked_once_they_are_whole(core: FakeCore) -> None:
+    with profile() as prof:
+        for number in range(3):
+            core.op(number)
+            prof.step()
+        core.op(9)
+    found = steps(prof.trace)
+    assert [step.number for step in found] == [0, 1, 2]
+    assert all(step.duration > 0 for step in found)
+    assert ops(prof) == ["op0", "op1", "op2", "op9"]
+
+
+def test_an_exception_ends_the_window_and_passes(core: FakeCore) -> None:
+    with pytest.raises(KeyError), profile() as prof:
+        core.op(1)
+        raise KeyError
+    assert ops(prof) == ["op1"]
+
+
+def test_there_is_no_trace_before_a_window_has_ended(core: FakeCore) -> None:
+    with profile() as prof, pytest.raises(ProfileStateError, match="there is no trace yet: read it in on_trace_ready"):
+        prof.key_averages()
+    with profile(schedule=schedule(wait=9, warmup=0, active=1)) as prof:
+        prof.step()
+    with pytest.raises(ProfileStateError, match="reaches the schedule's active steps"):
+        prof.export_chrome_trace("never written")
+
+
+def test_two_at_once_are_refused(core: FakeCore) -> None:
+    with profile(), pytest.raises(ProfileStateError, match="another profile is recording; end it"), profile():
+        pass
+
+
+def test_record_function_decorates_and_costs_nothing_when_off(core: FakeCore) -> None:
+    @record_function("load")
+    def load(number: int, *, by: int = 1) -> int:
+        """Doc."""
+        core.op(number)
+        return number * by
+
+    assert load(3, by=2) == 6
+    with profile() as prof:
+        assert load(4) == 4
+        load(5)
+    assert load.__doc__ == "Doc."
+    assert prof.trace.name_of(prof.trace.select(category="user_annotation")) == ["load", "load"]
+    assert ops(prof) == ["op4", "op5"]
+
+
+def test_a_name_entered_before_recording_began_is_left_out(core: FakeCore) -> None:
+    outside = record_function("outside")
+    with outside:
+        prof = profile()
+        prof.start()
+    prof.stop()
+    assert len(prof.trace.slices) == 0
+
+
+def test_memory_is_sampled_at_every_step(core: FakeCore) -> None:
+    with profile() as prof:
+        prof.step()
+        prof.step()
+    _, reserved = prof.trace.counter("Reserved")
+    assert len(reserved) == 4
+    assert prof.trace.counter("Allocated")[1].tolist() == [100]
+    with profile(profile_memory=False) as prof:
+        prof.step()
+    assert len(prof.trace.counters) == 0
+
+
+def test_the_trace_is_exported(core: FakeCore, tmp_path: Path) -> None:
+    with profile() as prof:
+        core.op(1)
+    for name in ("trace.json", "trace.json.gz"):
+        prof.export_chrome_trace(tmp_path / name)
+        assert chrome.read(tmp_path / name).name_of([0]) == ["op1"]
+
+
+def test_dropped_events_are_told(core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "recorder_dropped", lambda: 12)
+    with profile() as prof:
+        pass
+    assert prof.trace.metadata["droppedEvents"] == 12
