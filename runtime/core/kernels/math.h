@@ -60,14 +60,14 @@ inline float log_of(float x) {
 
 // A polynomial near 0 (minimax, 5e-9), 1 - 2 / (e^2x + 1) elsewhere. Within 2 ulp.
 inline float tanh_of(float x) {
-  const float size = x < 0.f ? -x : x, z = x * x;
+  const float size = float_of(bits_of(x) & 0x7fffffff), z = x * x;
   float p = -5.70498677e-3f;
   p = p * z + 2.063908700e-2f;
   p = p * z - 5.373971500e-2f;
   p = p * z + 0.133314422f;
   p = p * z - 0.333332819f;
-  const float far = 1.f - 2.f / (exp_of(2.f * size) + 1.f);
-  return size < 0.625f ? p * z * x + x : (x < 0.f ? -far : far);
+  const float near = p * z * size + size, far = 1.f - 2.f / (exp_of(2.f * size) + 1.f);
+  return float_of(bits_of(size < 0.625f ? near : far) | (bits_of(x) & 0x80000000));
 }
 
 template <class T>
