@@ -141,15 +141,9 @@ void take_along(In in, int, const Attrs& at, Array* out, int) {
 }
 
 constexpr ShapeRule kRules[] = {
-    {"same", "", same},
-    {"broadcast", "", broadcast},
-    {"same_axis", "i", same_axis},
-    {"reduce", "ab", reduce},
-    {"matmul", "", matmul},
-    {"concat", "i", concat},
-    {"take", "i", take},
-    {"take_along", "i", take_along},
-    {"like_second", "", like_second},
+    {"same", "", same},       {"broadcast", "", broadcast},    {"same_axis", "i", same_axis},
+    {"reduce", "ab", reduce}, {"matmul", "", matmul},          {"concat", "i", concat},
+    {"take", "i", take},      {"take_along", "i", take_along}, {"like_second", "", like_second},
 };
 
 }  // namespace
