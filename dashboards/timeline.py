@@ -14,7 +14,7 @@ from . import theme, units
 Rows = npt.NDArray[np.int64]
 
 SLICE_LIMIT = 2500
-ROW_LIMIT = 44
+ROW_LIMIT = 48
 
 
 @dataclass(frozen=True)
@@ -38,60 +38,86 @@ class Band:
 
 @dataclass(frozen=True)
 class Timeline:
-    """What is drawn of a window. `rows` are slice rows; `total` counts all slices that touch the window."""
+    """What is drawn of a window. `rows` are slice rows.
+
+    Left out are `too_deep` slices, nested deeper than there are rows for, and of the others the `too_short`, which last
+    less than `shortest_ns`.
+    """
 
     window: Window
     rows: Rows
     bands: tuple[Band, ...]
-    total: int
+    too_deep: int
+    too_short: int
     shortest_ns: int
 
     @property
     def note(self) -> str:
         """One sentence on what is shown and what is left out."""
-        if self.total == 0:
-            return f"No slices were recorded in {self.window.label}."
-        if len(self.rows) == self.total:
-            return f"All {units.whole(self.total)} slices of {self.window.label}."
-        return (
-            f"The longest {units.whole(len(self.rows))} of {units.whole(self.total)} slices in {self.window.label}; "
-            f"those shorter than {units.duration(self.shortest_ns)} or nested too deep are left out."
-        )
+        shown = len(self.rows)
+        total = shown + self.too_deep + self.too_short
+        if shown == total:
+            return f"all {units.whole(total)} slices of {self.window.label}"
+        reasons = []
+        if self.too_short:
+            reasons.append(f"{units.whole(self.too_short)} shorter than {units.duration(self.shortest_ns)}")
+        if self.too_deep:
+            reasons.append(f"{units.whole(self.too_deep)} nested deeper than can be drawn")
+        left_out = " and ".join(reasons)
+        return f"{units.whole(shown)} of {units.whole(total)} slices of {self.window.label}; left out are {left_out}"
 
 
 def select(trace: Trace, window: Window, limit: int = SLICE_LIMIT) -> Timeline:
-    """Choose the slices of `window` to draw: the longest `limit`, on at most ROW_LIMIT rows."""
+    """Choose the slices of `window` to draw: the longest `limit` on ROW_LIMIT rows, shared by the tracks."""
     slices = trace.slices
-    touching = np.flatnonzero((slices.start < window.end) & (slices.start + slices.duration > window.start))
-    kept = touching
-    if len(kept) > limit:
-        by_length = np.argsort(-slices.duration[kept], kind="stable")
-        kept = np.sort(kept[by_length[:limit]])
-    bands = _bands(trace, kept)
+    touching = np.flatnonzero((slices.start < window.end) & (slices.end > window.start))
+    allowed = _shared(_depths(trace, touching))
+    shallow = touching[slices.depth[touching] < allowed[slices.track[touching]]]
+    by_length = np.argsort(-slices.duration[shallow], kind="stable")
+    kept = np.sort(shallow[by_length[:limit]])
+    return Timeline(
+        window=window,
+        rows=kept,
+        bands=_bands(trace, _depths(trace, kept)),
+        too_deep=len(touching) - len(shallow),
+        too_short=len(shallow) - len(kept),
+        shortest_ns=int(slices.duration[kept].min()) if len(kept) else 0,
+    )
+
+
+def _depths(trace: Trace, rows: Rows) -> Rows:
+    """How many depths each track needs for these slices."""
     depths = np.zeros(len(trace.tracks), dtype=np.int64)
-    for band in bands:
-        depths[band.track] = band.depths
-    kept = kept[slices.depth[kept] < depths[slices.track[kept]]]
-    shortest = int(slices.duration[kept].min()) if len(kept) else 0
-    return Timeline(window, kept, bands, len(touching), shortest)
+    np.maximum.at(depths, trace.slices.track[rows], trace.slices.depth[rows] + 1)
+    return depths
 
 
-def _bands(trace: Trace, rows: Rows) -> tuple[Band, ...]:
-    tracks = [trace.tracks[int(index)] for index in np.unique(trace.slices.track[rows])]
-    several_processes = len({track.process for track in tracks if track.process}) > 1
-    bands: list[Band] = []
+def _shared(wanted: Rows) -> Rows:
+    """ROW_LIMIT rows among tracks: all that it wants to a track of few, and an equal part to those of many."""
+    if wanted.sum() <= ROW_LIMIT:
+        return wanted
+    given = np.zeros_like(wanted)
+    left = ROW_LIMIT
+    waiting = int(np.count_nonzero(wanted))
+    for track in np.argsort(wanted, kind="stable")[len(wanted) - waiting :].tolist():
+        rows = min(int(wanted[track]), max(left // waiting, 1), left)
+        given[track] = rows
+        left -= rows
+        waiting -= 1
+    return given
+
+
+def _bands(trace: Trace, depths: Rows) -> tuple[Band, ...]:
+    shown = np.flatnonzero(depths)
+    several_processes = len({trace.tracks[track].process for track in shown if trace.tracks[track].process}) > 1
+    bands = []
     next_row = 0
-    for index in np.unique(trace.slices.track[rows]):
-        track = trace.tracks[int(index)]
-        deepest = int(trace.slices.depth[rows][trace.slices.track[rows] == index].max()) + 1
-        depths = min(deepest, ROW_LIMIT - next_row)
-        if depths <= 0:
-            break
-        label = track_label(track)
-        if several_processes and track.process:
-            label = f"{track.process} / {label}"
-        bands.append(Band(int(index), label, next_row, depths))
-        next_row += depths
+    for track in shown.tolist():
+        label = track_label(trace.tracks[track])
+        if several_processes and trace.tracks[track].process:
+            label = f"{trace.tracks[track].process} / {label}"
+        bands.append(Band(track, label, next_row, int(depths[track])))
+        next_row += int(depths[track])
     return tuple(bands)
 
 
@@ -142,7 +168,7 @@ def legend(trace: Trace, timeline: Timeline) -> list[theme.Category]:
 
 
 def _layout(bands: tuple[Band, ...], row_count: int, window: Window, scale: units.Scale) -> dict[str, object]:
-    row_height = 22 if row_count <= 24 else 17
+    row_height = 22 if row_count <= 24 else 20
     separators = [
         {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": band.first_row - 0.5, "y1": band.first_row - 0.5}
         for band in bands[1:]

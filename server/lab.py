@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, Protocol, Self
 
@@ -31,6 +32,7 @@ from .store import Store
 
 Progress = Callable[[int, int], None]
 DEFAULTS = GateOptions()
+RECENT_TRACES = 4
 
 
 def silent(done: int, total: int) -> None:
@@ -114,12 +116,19 @@ class Lab(Protocol):
         ...
 
 
+def _events(blobs: Blobs, sha256: str) -> FullTrace:
+    with blobs.open(sha256) as file:
+        return chrome.read(file)
+
+
 class LocalLab:
     """A lab in this process."""
 
     def __init__(self, store: Store, blobs: Blobs) -> None:
         self._store = store
         self._blobs = blobs
+        # Reading a large trace takes seconds, and who looks at one of its steps looks at the next.
+        self._recent = lru_cache(RECENT_TRACES)(lambda sha256: _events(blobs, sha256))
 
     @classmethod
     def open(cls, settings: Settings, *, create: bool) -> Self:
@@ -153,8 +162,7 @@ class LocalLab:
         return self._blobs.open(self._store.trace(id).sha256)
 
     def read_trace(self, id: int) -> FullTrace:
-        with self.trace_file(id) as file:
-            return chrome.read(file)
+        return self._recent(self._store.trace(id).sha256)
 
     def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:
         return self._store.benchmarks(project)

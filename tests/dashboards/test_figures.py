@@ -1,0 +1,228 @@
+"""The numbers in a figure are those of the analysis that it draws."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from perflab.dashboards import compare, gil, intervals, memory, optable, series, stepchoice, theme, timeline
+from perflab.dashboards.timeline import Window
+from perflab.dashboards.views import SeriesPoint, SeriesView, VerdictRow
+from perflab.profiler.analysis.averages import key_averages
+from perflab.profiler.analysis.diff import diff
+from perflab.profiler.analysis.gil import gil_waits
+from perflab.profiler.analysis.memory import memory_curve
+from perflab.profiler.analysis.steps import steps
+from perflab.profiler.builder import TraceBuilder
+from perflab.profiler.trace import Trace, Track
+
+MakeTrace = Callable[..., Trace]
+
+
+def bars(figure: go.Figure) -> dict[tuple[str, float, float], float]:
+    """Every bar of a timeline: (name, start, row) to its length."""
+    return {
+        (name, round(float(start), 6), float(row)): float(length)
+        for trace in figure.data
+        for name, start, row, length in zip(trace.text, trace.base, trace.y, trace.x, strict=True)
+    }
+
+
+def test_timeline_draws_each_slice_of_the_step_where_it_lies(training_trace: MakeTrace) -> None:
+    trace = training_trace()
+    step = steps(trace)[1]
+    window = Window(step.start, step.start + step.duration, "step 3")
+    chosen = timeline.select(trace, window)
+    drawn = bars(timeline.figure(trace, chosen))
+    slices = trace.slices
+    inside = np.flatnonzero((slices.start < window.end) & (slices.end > window.start))
+    assert list(chosen.rows) == list(inside)
+    assert len(drawn) == len(inside)
+    first_row = {band.track: band.first_row for band in chosen.bands}
+    for row in inside.tolist():
+        start = round((int(slices.start[row]) - step.start) / 1e6, 6)
+        place = first_row[int(slices.track[row])] + int(slices.depth[row])
+        assert drawn[trace.strings[slices.name[row]], start, place] == pytest.approx(slices.duration[row] / 1e6)
+    assert chosen.note == f"all {len(inside)} slices of step 3"
+
+
+def test_timeline_keeps_the_longest_and_says_what_it_left_out(training_trace: MakeTrace) -> None:
+    trace = training_trace()
+    begin, end = trace.span()
+    whole = timeline.select(trace, Window(begin, end, "the trace"))
+    chosen = timeline.select(trace, Window(begin, end, "the trace"), limit=20)
+    lengths = np.sort(trace.slices.duration[whole.rows])
+    assert sorted(trace.slices.duration[chosen.rows]) == list(lengths[-20:])
+    assert chosen.note.startswith(f"20 of {len(whole.rows)} slices of the trace; left out are {len(whole.rows) - 20} ")
+
+
+def test_timeline_clips_slices_to_the_window() -> None:
+    builder = TraceBuilder()
+    builder.slice("long", 0, 1_000, track=Track(1, 1), category="cpu_op")
+    trace = builder.build()
+    figure = timeline.figure(trace, timeline.select(trace, Window(200, 300, "a part")))
+    assert bars(figure) == {("long", 0.0, 0.0): pytest.approx(100.0)}
+
+
+def test_timeline_shares_its_rows_among_deep_tracks() -> None:
+    builder = TraceBuilder()
+    for tid, depth in ((1, 100), (2, 3), (3, 100)):
+        for level in range(depth):
+            builder.slice(f"frame {level}", level, 1_000 - 2 * level, track=Track(1, tid), category="python_function")
+    chosen = timeline.select(builder.build(), Window(0, 1_000, "the trace"))
+    given = [band.depths for band in chosen.bands]
+    assert given[1] == 3
+    assert sum(given) == timeline.ROW_LIMIT
+    assert abs(given[0] - given[2]) <= 1
+    assert "nested deeper than can be drawn" in chosen.note
+
+
+def test_timeline_escapes_names_and_shows_shapes() -> None:
+    builder = TraceBuilder()
+    args = {"Input Dims": [[2, 3], [3]], "Input type": ["float", "int"]}
+    builder.slice("<b>op</b>", 0, 100, track=Track(1, 1), category="cpu_op", args=args)
+    trace = builder.build()
+    bar = timeline.figure(trace, timeline.select(trace, Window(0, 100, "the trace"))).data[0]
+    assert bar.text == ("&lt;b&gt;op&lt;/b&gt;",)
+    assert bar.customdata[0].endswith("float (2, 3) · int (3)")
+
+
+def test_memory_figure_holds_the_curve_and_marks_its_peak(training_trace: MakeTrace) -> None:
+    trace = training_trace()
+    curve = memory_curve(trace)
+    figure = memory.figure(curve, steps(trace), trace.span())
+    drawn = {each.name: each for each in figure.data}
+    assert np.allclose(np.asarray(drawn["allocated"].y) * 2**20, curve.allocated)
+    assert np.allclose(np.asarray(drawn["reserved"].y) * 2**20, curve.reserved)
+    assert drawn["peak"].y[0] * 2**20 == pytest.approx(curve.peak_bytes)
+    assert drawn["peak"].x[0] * 1e6 == pytest.approx(curve.time[curve.peak_index] - trace.span()[0])
+    assert figure.layout.annotations[0].text.startswith("peak ")
+    assert len(figure.layout.shapes) == len(steps(trace))
+
+
+def test_long_curve_is_thinned_but_keeps_its_outline() -> None:
+    values = np.random.default_rng(1).integers(0, 1_000, 100_000)
+    values[77_777] = 5_000
+    kept = memory.thinned(values, 77_777)
+    assert len(kept) <= 2 * memory.POINT_LIMIT
+    assert {0, 77_777, 99_999} <= set(kept.tolist())
+    assert np.all(np.diff(kept) > 0)
+    assert values[kept].min() == values.min()
+
+
+def test_gil_figure_and_rows_add_up_to_the_waits(training_trace: MakeTrace) -> None:
+    trace = training_trace()
+    waits = gil_waits(trace)
+    figure = gil.figure(trace, waits, trace.span())
+    total = sum(wait.wait_ns for wait in waits)
+    assert sum(sum(each.y) for each in figure.data) * 1e3 == pytest.approx(total)
+    rows = gil.rows(trace, waits)
+    assert sum(row.wait_ns for row in rows) == total
+    assert [(row.track, row.reason) for row in rows] == [("main", "hook")]
+
+
+def test_op_rows_are_the_averages_with_shares(training_trace: MakeTrace) -> None:
+    averages = key_averages(training_trace())
+    rows = optable.rows(averages)
+    assert [(row.name, row.count, row.self_ns, row.total_ns) for row in rows] == [
+        (row.name, row.count, row.self_ns, row.total_ns) for row in averages
+    ]
+    assert sum(row.self_share for row in rows) == pytest.approx(1)
+    assert rows[0].kernel_share == pytest.approx(averages.rows[0].kernel_ns / averages.rows[0].self_ns)
+
+
+def test_compare_bars_add_up_to_the_change_of_the_step(training_trace: MakeTrace) -> None:
+    difference = diff(training_trace(), training_trace(slow=True, seed=2))
+    bar = compare.figure(difference).data[0]
+    drawn = dict(zip(bar.y, bar.x, strict=True))
+    assert sum(drawn.values()) * 1e6 == pytest.approx(difference.step_ns)
+    for op in difference.ops:
+        assert drawn[op.name] * 1e6 == pytest.approx(op.self_ns)
+    assert bar.marker.color[0] == theme.WORSE
+    assert {row.delta.name: row.status for row in compare.rows(difference)}["one_hot"] == "new"
+
+
+def test_compare_gathers_the_small_changes(training_trace: MakeTrace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "BAR_LIMIT", 3)
+    difference = diff(training_trace(), training_trace(slow=True, seed=2))
+    bar = compare.figure(difference).data[0]
+    assert bar.y[3].endswith("other ops")
+    assert sum(bar.x) * 1e6 == pytest.approx(difference.step_ns)
+
+
+def point(commit: str, *values: float, verdict: str = "") -> SeriesPoint:
+    noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    runs = list(range(len(values)))
+    return SeriesPoint(commit=commit, branch="main", created=noon, runs=runs, values=values, verdict=verdict)
+
+
+def test_series_draws_medians_runs_and_the_baseline() -> None:
+    view = SeriesView(
+        project="demo",
+        benchmark="step",
+        params="",
+        unit="s",
+        direction="lower",
+        machine="ada",
+        fingerprint="0" * 16,
+        points=[point("a" * 40, 1e-3, 3e-3, 2e-3), point("b" * 40, 4e-3, verdict="regression")],
+    )
+    figure = series.figure(view)
+    runs, medians = figure.data
+    assert sorted(runs.y) == pytest.approx([1, 2, 3, 4])
+    assert list(medians.y) == pytest.approx([2, 4])
+    assert list(medians.marker.color) == [theme.ALLOCATED, theme.WORSE]
+    assert figure.layout.shapes[0].y0 == pytest.approx(2)
+    low, high = figure.layout.yaxis.range
+    assert low <= 1 and high >= 4
+    assert list(figure.layout.xaxis.ticktext) == ["aaaaaaaa", "bbbbbbbb"]
+
+
+def verdict(ratio: float | None, low: float | None, high: float | None) -> VerdictRow:
+    return VerdictRow(
+        benchmark="step",
+        unit="s",
+        verdict="no change",
+        reason="",
+        ratio=ratio,
+        low=low,
+        high=high,
+        base=1.0,
+        head=1.0,
+        base_runs=5,
+        head_runs=5,
+        series="/series",
+    )
+
+
+def test_intervals_share_one_axis() -> None:
+    rows = [verdict(1.3, 1.2, 1.4), verdict(0.9, 0.8, 1.0), verdict(None, None, None), verdict(1.0, None, None)]
+    axis = intervals.axis(rows)
+    marks = [intervals.mark(row, axis) for row in rows]
+    assert marks[2] is None
+    wide, left, _, alone = marks
+    assert wide is not None and left is not None and alone is not None
+    assert 0 <= left.left < axis.one < wide.left < wide.at < wide.left + wide.width <= 100
+    assert alone.at == axis.one and alone.width == 0
+
+
+def test_step_choice_offers_the_extremes(training_trace: MakeTrace) -> None:
+    known = steps(training_trace(5))
+    ordered = sorted(known, key=lambda step: step.duration)
+    current = stepchoice.chosen(known, None)
+    assert current == ordered[2]
+    offered = {choice.label: choice.step for choice in stepchoice.choices(known, current)}
+    assert offered["fastest"] == ordered[0].number
+    assert offered["slowest"] == ordered[-1].number
+    assert stepchoice.chosen(known, 99) is None
+    assert stepchoice.choices(known[:1], known[0]) == []
+
+
+def test_every_kind_of_slice_has_one_colour() -> None:
+    assert theme.category("Kernel") is theme.category("kernel")
+    assert theme.slice_colour(theme.category("cpu_op"), "matmul") == theme.slice_colour(
+        theme.category("cpu_op"), "matmul"
+    )
+    assert theme.category("of some other tool").word == "other"
