@@ -108,7 +108,7 @@ class _Conversion:
         for part in annotations:
             self._add(part, "t0", self._strings[part.column("name")], "user_annotation")
         for part in composites:
-            self._add(part, "t0", self._op_names[part.column("name")], "cpu_op")
+            self._add(part, "t0", self._strings[part.column("name")], "cpu_op")
         nodes = [(part, self._add_nodes(part)) for part in self._parts(NODE)]
         ops = [(part, self._add_ops(part, shapes)) for part in self._parts(OP)]
         self._tie(ops, nodes)

@@ -5,7 +5,7 @@
 //
 // t0, t1, t2  ticks of clock.h. op: begins, kernel begins, both end. node, annotation, step, composite: begin, 0, end.
 //             gil: asked, got, gave back. alloc and free: the moment in t0 and t2.
-// name        op, node, composite: op id. gil, annotation: id of an interned string. step: its number.
+// name        op, node: op id. gil, annotation, composite: id of an interned string. step: its number.
 // sequence    op: the number of the autograd node that it made, 0 none. node: its number.
 // address     op: its output's memory where it allocated it, alloc and free: the block. bytes: the size of that.
 // shapes      interned shapes of the inputs (0 none). scope: interned module path (0 none).

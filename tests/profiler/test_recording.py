@@ -25,8 +25,8 @@ from perflab.profiler.recording import (
     to_trace,
 )
 
-OPS = ["add", "take_along", "silu", "reshape"]
-STRINGS = ["", "forward", "block.0", "hook", "MyFunctionBackward"]
+OPS = ["add", "take_along", "exp", "reshape"]
+STRINGS = ["", "forward", "block.0", "hook", "MyFunctionBackward", "silu"]
 SHAPES = [(), (("float32", (2, 3)), ("int64", ()))]
 NATIVE_FLOAT32, NUMPY_INT64, VIEW = 1 | 3 << 3, 2 | 2 << 3, 0
 OUTPUT = 1 << 8
@@ -99,7 +99,7 @@ def test_a_view_has_no_kernel_and_shapes_are_shown_only_if_asked_for() -> None:
 def test_everything_nests_on_the_threads_track() -> None:
     trace = convert(
         event(OP, 12, 14, 18, 0, flags=NATIVE_FLOAT32),
-        event(COMPOSITE, 11, 0, 20, 2),
+        event(COMPOSITE, 11, 0, 20, 5),
         event(OP, 31, 32, 34, 0, flags=NUMPY_INT64),
         event(NODE, 30, 0, 35, 1, sequence=1),
         event(NODE, 36, 0, 39, 4, flags=1, sequence=2),
@@ -127,7 +127,7 @@ def test_slices_of_the_same_times_keep_their_order_of_nesting() -> None:
     trace = convert(
         event(OP, 5, 5, 9, 0, flags=NATIVE_FLOAT32),
         event(NODE, 5, 0, 9, 0),
-        event(COMPOSITE, 5, 0, 9, 2),
+        event(COMPOSITE, 5, 0, 9, 5),
         event(ANNOTATION, 5, 0, 9, 1),
         event(STEP_MARK, 5, 0, 9, 0),
     )
