@@ -190,9 +190,10 @@ uint32_t gradient_mask(const Op& op, const Operand* in, int nin) {
   return mask & op.differentiable;
 }
 
-Node* record_node(const Op& op, const Operand* in, int nin, const Attrs& attrs, const Array* const* outs, int nout, uint32_t mask,
+// `p` is looked up before the op runs: that may enter Python, and the kernel may give the GIL away.
+Node* record_node(const Op& op, const Program& p, const Operand* in, int nin, const Attrs& attrs, const Array* const* outs, int nout,
                   uint64_t sequence) {
-  const Program& p = program_for(op, in, nin, nout, mask, attrs);
+  uint32_t mask = p.mask;
   Node* n = make_node(op.list() ? nin : __builtin_popcount(mask), static_cast<int>(p.saves.size()), nout, op.words);
   try {
     n->op = &op, n->program = &p, n->sequence = sequence;
@@ -226,14 +227,15 @@ void join(TensorImpl* t, Node* n, uint32_t output) {  // takes a reference of n
 void apply_several(const Op& op, const Operand* in, int nin, const Attrs& attrs, const Array* const* arrays, TensorImpl** out, int nout) {
   std::vector<Array> results(nout);
   uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
-  uint64_t sequence = mask ? next_sequence() : 0;
+  const Program* program = mask ? &program_for(op, in, nin, nout, mask, attrs) : nullptr;
+  uint64_t sequence = program ? next_sequence() : 0;
   run(op, arrays, nin, attrs, results.data(), nout, false, sequence);
   bool view = nin > 0 && results[0].storage == arrays[0]->storage;
   Ref<Node> node;
-  if (mask && kind(results[0].dtype) == DKind::kFloat) {
+  if (program && kind(results[0].dtype) == DKind::kFloat) {
     std::vector<const Array*> outs;
     for (const Array& r : results) outs.push_back(&r);
-    node = Ref(record_node(op, in, nin, attrs, outs.data(), nout, mask, sequence));
+    node = Ref(record_node(op, *program, in, nin, attrs, outs.data(), nout, sequence));
   }
   for (int k = 0; k < nout; ++k) {
     TensorImpl* t = out[k] = make_tensor(std::move(results[k]));
@@ -255,13 +257,14 @@ void apply(const Op& op, const Operand* in, int nin, const Attrs& attrs, TensorI
   if (op.outputs) [[unlikely]]
     return apply_several(op, in, nin, attrs, arrays, out, nout);
   uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
-  uint64_t sequence = mask ? next_sequence() : 0;
+  const Program* program = mask ? &program_for(op, in, nin, 1, mask, attrs) : nullptr;
+  uint64_t sequence = program ? next_sequence() : 0;
   auto t = Ref(make_tensor());
   run(op, arrays, nin, attrs, t.get(), 1, false, sequence);
   if (nin > 0 && t->storage == arrays[0]->storage) t->is_view = true, t->view_version = t->version();
-  if (mask && kind(t->dtype) == DKind::kFloat) {
+  if (program && kind(t->dtype) == DKind::kFloat) {
     const Array* outs[] = {t.get()};
-    join(t.get(), record_node(op, in, nin, attrs, outs, 1, mask, sequence), 0);
+    join(t.get(), record_node(op, *program, in, nin, attrs, outs, 1, sequence), 0);
   }
   *out = t.take();
 }
@@ -327,7 +330,7 @@ void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs
   Node* node = nullptr;
   if (mask) {  // saves and edges speak of the inputs as they were; saved inputs that the op overwrites fail their version check
     const Array* outs[] = {t};
-    node = record_node(op, in, nin, attrs, outs, 1, mask, sequence);
+    node = record_node(op, program_for(op, in, nin, 1, mask, attrs), in, nin, attrs, outs, 1, sequence);
   }
   try {
     run_in_place(op, arrays, nin, attrs, *t, sequence);

@@ -1,6 +1,8 @@
 """The GIL: kept for short work, given away once by long work, taken back to enter Python."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -92,6 +94,28 @@ def test_another_thread_runs_during_a_long_kernel() -> None:
     events = gil_events(lambda: (started.set(), a @ a))
     thread.join()
     assert went_on.is_set() and [reason for reason, *_ in events] == ["return to Python"]
+
+
+def test_a_gradient_traced_at_a_long_kernel_beside_another_thread() -> None:
+    """The first recording of an op enters Python; the kernel may have given the GIL away."""
+    program = """if True:
+        import threading
+        from perflab import runtime as rt
+        stop = []
+        def spin():
+            while not stop: rt.ones(2) + 1.0
+        thread = threading.Thread(target=spin)
+        thread.start()
+        w = rt.full((512, 512), 0.001).requires_grad_()
+        h = w
+        for op in (rt.exp, rt.tanh, rt.relu, rt.sigmoid, rt.sqrt, rt.abs):
+            h = op(h @ w) * rt.maximum(h, w) / (w + 1.0) - rt.minimum(h, w)
+        h.sum().backward()
+        stop.append(1)
+        thread.join()
+    """
+    for _ in range(3):
+        subprocess.run([sys.executable, "-X", "faulthandler", "-c", program], check=True, timeout=120)
 
 
 def test_backward_works_in_a_forked_child() -> None:
