@@ -20,6 +20,7 @@ from .errors import Ambiguous, NotFound
 from .schema import Commit, Point, Project, ProjectBenchmark, Run, RunDetail, Series, Trace, Upload
 from .settings import Settings
 
+LARGEST_ID = 2**63 - 1
 RESULTS = (
     t.result.join(t.benchmark)
     .join(t.project, t.benchmark.c.project_id == t.project.c.id)
@@ -139,7 +140,7 @@ class Store:
     def run(self, id: int) -> RunDetail:
         """One run with its results; raises NotFound."""
         with self._read() as connection:
-            runs = _runs(connection, [t.run.c.id == id], 1)
+            runs = _runs(connection, [t.run.c.id == id], 1) if abs(id) <= LARGEST_ID else []
             if not runs:
                 raise NotFound(f"the lab has no run {id}; list the runs it has")
             return RunDetail(run=runs[0], results=_results(connection, [id])[id])
@@ -154,8 +155,9 @@ class Store:
     def trace(self, id: int) -> Trace:
         """One trace; raises NotFound."""
         with self._read() as connection:
-            for traces in _traces(connection, t.trace.c.id == id).values():
-                return traces[0]
+            found = _traces(connection, t.trace.c.id == id) if abs(id) <= LARGEST_ID else {}
+        for traces in found.values():
+            return traces[0]
         raise NotFound(f"the lab has no trace {id}; list the runs and their traces")
 
     def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:

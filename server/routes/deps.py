@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Request
 
 from ..lab import LocalLab
 from ..schema import Error
@@ -20,6 +20,3 @@ def _lab(request: Request) -> LocalLab:
 
 
 LabOf = Annotated[LocalLab, Depends(_lab)]
-
-# What a database can hold as an id.
-Id = Annotated[int, Path(ge=1, le=2**63 - 1)]

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from ..schema import Project, Run, RunDetail
-from .deps import AMBIGUOUS, NOT_FOUND, REFUSED, Id, LabOf
+from .deps import AMBIGUOUS, NOT_FOUND, REFUSED, LabOf
 
 router = APIRouter(tags=["runs"])
 
@@ -29,6 +29,6 @@ def runs(
 
 
 @router.get("/runs/{id}", responses=NOT_FOUND | REFUSED)
-def run(lab: LabOf, id: Id) -> RunDetail:
+def run(lab: LabOf, id: int) -> RunDetail:
     """One run with its results."""
     return lab.run(id)

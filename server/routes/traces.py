@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from ..blobs import CHUNK
 from ..schema import Trace
-from .deps import NOT_FOUND, REFUSED, Id, LabOf, Responses
+from .deps import NOT_FOUND, REFUSED, LabOf, Responses
 
 router = APIRouter(prefix="/traces", tags=["traces"])
 
@@ -22,13 +22,13 @@ FILE: Responses = {
 
 
 @router.get("/{id}", responses=NOT_FOUND | REFUSED)
-def trace(lab: LabOf, id: Id) -> Trace:
+def trace(lab: LabOf, id: int) -> Trace:
     """One trace: its file's name, size and hash, and the summary of its events."""
     return lab.trace(id)
 
 
 @router.get("/{id}/file", response_class=StreamingResponse, responses=FILE | NOT_FOUND | REFUSED)
-def trace_file(lab: LabOf, id: Id) -> StreamingResponse:
+def trace_file(lab: LabOf, id: int) -> StreamingResponse:
     """The bytes of a trace as they were uploaded."""
     trace = lab.trace(id)
     headers = {

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.report import FORMAT
 from perflab.server.errors import Unreachable
 from perflab.server.lab import LocalLab
 from perflab.server.remote import RemoteLab
 from perflab.server.settings import Settings
 
-from .conftest import BASE, HEAD, Files, Perflab
+from .conftest import BASE, HEAD, MACHINE, Files, Perflab
 
 
 @pytest.fixture
@@ -169,6 +170,17 @@ def test_a_gate_that_cannot_judge_ends_with_2(perflab: Perflab, files: Files) ->
     assert perflab("gate", "--baseline", BASE)[2] == (
         f"perflab: the lab has no run of commit {checked_out}; upload one, or look at the runs it has\n"
     )
+
+
+def test_a_gate_never_judges_across_machines(perflab: Perflab, files: Files) -> None:
+    other = Machine.of(name="bob", cpu="Another CPU", cores=4, os="Linux x86_64", python="CPython 3.11")
+    for process in range(4):
+        for commit, machine in ((BASE, other), (HEAD, MACHINE)):
+            path = files.run(f"{commit}{process}.json", 1.0 + process / 100, machine=machine)
+            assert perflab("upload", path, "--commit", commit)[0] == 0
+    code, out, _ = perflab("gate", "--baseline", BASE, "--head", HEAD)
+    assert code == 2
+    assert "The baseline is from another machine (Another CPU, 4 cores" in out
 
 
 def test_no_server_is_said(perflab: Perflab, files: Files) -> None:

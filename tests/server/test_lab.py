@@ -178,7 +178,9 @@ def test_what_is_not_there_is_not_found(lab: Lab, files: Files) -> None:
     give(lab, files.run("a.json", 1.0))
     for ask, sentence in (
         (lambda: lab.run(9), "the lab has no run 9; list the runs it has"),
+        (lambda: lab.run(2**64), f"the lab has no run {2**64}; list the runs it has"),
         (lambda: lab.trace(9), "the lab has no trace 9; list the runs and their traces"),
+        (lambda: lab.trace(-(2**64)), f"the lab has no trace {-(2**64)}; list the runs and their traces"),
         (lambda: lab.trace_file(9), "the lab has no trace 9; list the runs and their traces"),
         (lambda: lab.runs(commit=HEAD), f"the lab has no run of commit {HEAD}; upload one, or look at the runs it has"),
         (
