@@ -66,5 +66,7 @@ def test_demo_commits_are_shas_of_their_own() -> None:
 
 
 def test_a_training_that_fails_is_said(tmp_path: Path) -> None:
-    with pytest.raises(DemoFailed, match=r"training the variant nonsense ended with \d+, saying .*nonsense.*; mend that first"):
+    with pytest.raises(
+        DemoFailed, match=r"training the variant nonsense ended with \d+, saying .*nonsense.*; mend that first"
+    ):
         train_in_process("nonsense", tmp_path, False)
