@@ -20,7 +20,7 @@ from perflab.profiler.trace import Trace
 
 from .arrival import Arrival
 from .blobs import Blobs, Staged
-from .errors import Refused
+from .errors import LabRefused, Refused
 from .schema import Label, Origin, Upload, UploadKind
 from .sha import whole_sha
 from .store import Store
@@ -36,13 +36,18 @@ UNKNOWN_MACHINE = Machine.of(name="", cpu="", cores=0, os="", python="")
 def ingest(store: Store, blobs: Blobs, stream: BinaryIO, label: Label) -> Upload:
     """Take in one file; the same file again for the same commit and machine changes nothing.
 
-    Raises Refused when the file is neither a trace nor a benchmark file, or when its project or commit is unknown.
-    Nothing is written then.
+    Raises Refused when the file is neither a trace nor a benchmark file, or when its project or commit is unknown, and
+    LabRefused when the lab cannot write. Nothing is written then.
     """
     label = dataclasses.replace(label, name=_shown(label.name))
-    with blobs.stage(stream) as staged:
-        arrival = _read(staged, label)
-        return store.add(arrival, lambda: blobs.keep(staged))
+    try:
+        with blobs.stage(stream) as staged:
+            arrival = _read(staged, label)
+            return store.add(arrival, lambda: blobs.keep(staged))
+    except OSError as error:
+        raise LabRefused(
+            f"the lab cannot keep {label.name} ({error.strerror or error}); look at its disk and rights, then try again"
+        ) from error
 
 
 def machine_json(machine: Machine) -> str:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, Select, Table, func, insert, select
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.sql.elements import ColumnElement
 
 from perflab.benchmarks.machine import Machine
@@ -16,7 +17,7 @@ from perflab.benchmarks.result import Benchmark, Result
 from . import tables as t
 from .arrival import Arrival
 from .database import open_engine
-from .errors import Ambiguous, NotFound
+from .errors import Ambiguous, LabRefused, NotFound
 from .schema import Commit, Point, Project, ProjectBenchmark, Run, RunDetail, Series, Trace, Upload
 from .settings import Settings
 
@@ -53,8 +54,13 @@ class Store:
 
     @contextmanager
     def _write(self) -> Iterator[Connection]:
-        with self._engine.connect().execution_options(writes=True) as connection, connection.begin():
-            yield connection
+        try:
+            with self._engine.connect().execution_options(writes=True) as connection, connection.begin():
+                yield connection
+        except OperationalError as error:
+            raise LabRefused(
+                f"the lab's database cannot be written ({error.orig}); look at its disk and rights, then try again"
+            ) from error
 
     # Writing
 

@@ -2,14 +2,16 @@
 
 import gzip
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
 from sqlalchemy import create_engine, text
 
-from perflab.server.blobs import Staged
-from perflab.server.errors import Refused
+from perflab.server.blobs import FolderBlobs, Staged
+from perflab.server.errors import LabRefused, Refused
 from perflab.server.lab import Lab, LocalLab
 from perflab.server.schema import Label, Origin
 from perflab.server.settings import Settings
@@ -139,20 +141,26 @@ def test_a_bad_machine_is_refused(client: httpx.Client, settings: Settings, mach
     assert_untouched(settings)
 
 
+class FullDisk(FolderBlobs):
+    def keep(self, staged: Staged) -> None:
+        raise OSError(28, "No space left on device")
+
+
 def test_a_disk_that_fails_leaves_nothing(settings: Settings, store: Store, files: Files) -> None:
-    class Failing:
-        def __init__(self) -> None:
-            from perflab.server.blobs import FolderBlobs
-
-            self._blobs = FolderBlobs(settings.blobs)
-            self.stage = self._blobs.stage
-            self.open = self._blobs.open
-
-        def keep(self, staged: Staged) -> None:
-            raise OSError(28, "No space left on device")
-
-    lab = LocalLab(store, Failing())
-    with pytest.raises(OSError, match="No space left"):
+    lab = LocalLab(store, FullDisk(settings.blobs))
+    with pytest.raises(LabRefused) as caught:
         lab.upload(files.write("upload.json", TRACE), Label(name="upload.json", said=SAID))
+    assert str(caught.value) == (
+        "the lab cannot keep upload.json (No space left on device); look at its disk and rights, then try again"
+    )
     assert_untouched(settings)
     assert lab.runs() == []
+
+
+def test_a_database_that_cannot_be_written_is_said(settings: Settings, local: LocalLab, files: Files) -> None:
+    with closing(sqlite3.connect(settings.database)) as connection, connection:
+        connection.execute("alter table trace rename to gone")
+    with pytest.raises(LabRefused) as caught:
+        local.upload(files.write("upload.json", TRACE), Label(name="upload.json", said=SAID))
+    assert str(caught.value).startswith("the lab's database cannot be written (")
+    assert_untouched(settings)
