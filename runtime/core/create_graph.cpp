@@ -100,7 +100,7 @@ void backward_recorded(TensorImpl* root, TensorImpl* gradient) {
     Claim claim(n, true);
     int64_t t0 = is_recording() ? ticks() : 0;
     run_node(n, cts, front);
-    if (t0) record_node(n, t0);
+    if (t0) record_backward(n, t0);
     cts.clear();
   }
 }

@@ -136,7 +136,7 @@ void run_typed(const Op& op, DType computed, In in, int nin, const Attrs& attrs,
     int64_t t0 = ticks();
     bool work = prepare(op, computed, in, nin, attrs, out, nout, donate, true);
     bool allocated = work && !(donate && out[0].data == in[0]->data);
-    int64_t t1 = ticks();
+    int64_t t1 = work ? ticks() : 0;
     if (work) compute(op, computed, in, nin, attrs, out, nout);
     return record_op(op, computed, in, nin, out, work, allocated, t0, t1, sequence);
   }

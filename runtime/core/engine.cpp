@@ -144,15 +144,9 @@ void run_node(Node* n, std::vector<Array>& cts, Front<Array>& front, bool keep) 
     if (defined(outs[i])) give(front, n->edges()[i], std::move(outs[i]));
 }
 
-[[gnu::noinline]] void run_node_recorded(Node* n, std::vector<Array>& cts, Front<Array>& front, bool keep) {
-  int64_t t0 = ticks();
-  run_node(n, cts, front, keep);
-  record_node(n, t0);
-}
-
 }  // namespace
 
-void record_node(const Node* n, int64_t t0) {
+int64_t record_backward(const Node* n, int64_t t0) {
   int64_t t2 = ticks();
   Event& e = next_event();
   e = Event{};
@@ -162,6 +156,7 @@ void record_node(const Node* n, int64_t t0) {
     e.flags = kNameInterned, e.name = intern(backward_name(n));
   else
     e.name = n->op->id;
+  return t2;
 }
 
 void add_arrays(Array& sum, const Array& more) {
@@ -215,6 +210,7 @@ void backward(TensorImpl* root, const Array* gradient, bool keep) {
   retain(root->grad_fn);
   front.push(root->grad_fn, root->output, std::move(ct));
   int64_t work = 0;
+  int64_t stamp = is_recording() ? ticks() : 0;  // a node begins where the one before it ended: one stamp for both
   std::vector<Array> cts;
   while (!front.empty()) {
     Node* n = front.pop(cts);
@@ -223,10 +219,9 @@ void backward(TensorImpl* root, const Array* gradient, bool keep) {
       if (work > kLongPass) release_gil();
     }
     Claim claim(n, keep);
-    if (is_recording()) [[unlikely]]
-      run_node_recorded(n, cts, front, keep);
-    else
-      run_node(n, cts, front, keep);
+    run_node(n, cts, front, keep);
+    if (stamp) [[unlikely]]
+      stamp = record_backward(n, stamp);
     cts.clear();
   }
 }

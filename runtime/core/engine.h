@@ -18,7 +18,7 @@ extern void (*release_gil)();                         // called at most once a p
 
 // --- shared by both kinds of pass
 
-void record_node(const Node*, int64_t t0);
+int64_t record_backward(const Node*, int64_t t0);  // gives its end
 
 class Claim {  // the right to read a node (keep) or to use it up
  public:
