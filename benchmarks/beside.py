@@ -71,14 +71,16 @@ class Table:
         ]
 
 
-def statement(text: str, namespace: Mapping[str, Any], *, collect: bool = False) -> Sampler:
+def statement(
+    text: str, namespace: Mapping[str, Any], *, collect: bool = False, seconds: float = SAMPLE_SECONDS
+) -> Sampler:
     """Samples a statement run in `namespace`; `collect` leaves Python's cycle collector on, as training loops do."""
     timer = timeit.Timer(text, "import gc; gc.enable()" if collect else "pass", globals=dict(namespace))
     timer.timeit(3)
-    calls, seconds = 1, timer.timeit(1)
-    while seconds < 0.7 * SAMPLE_SECONDS:
-        calls = max(calls + 1, min(8 * calls, int(calls * SAMPLE_SECONDS / max(seconds, 1e-7))))
-        seconds = timer.timeit(calls)
+    calls, took = 1, timer.timeit(1)
+    while took < 0.7 * seconds:
+        calls = max(calls + 1, min(8 * calls, int(calls * seconds / max(took, 1e-7))))
+        took = timer.timeit(calls)
     return lambda: timer.timeit(calls) / calls
 
 
