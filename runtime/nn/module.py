@@ -1,7 +1,7 @@
 """Module: parameters and submodules under one forward function."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from .. import _core
 from .._core import Tensor
@@ -31,6 +31,10 @@ class Module:
 
     def __init__(self) -> None:
         self._buffers: tuple[str, ...] = ()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...  # buffers, and what only a model's author knows
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; a subclass defines it."""

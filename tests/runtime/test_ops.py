@@ -91,12 +91,12 @@ def reference(op: Op, sample: Sample, arrays: Arrays) -> list[np.ndarray[Any, An
     return [np.asarray(o).astype(result.numpy) for o in (out if op.several else (out,))]
 
 
-def check_values(op: Op, sample: Sample, arrays: Arrays, inputs: list[rt.Tensor]) -> None:
+def check_values(op: Op, sample: Sample, arrays: Arrays, inputs: list[rt.Tensor], slack: int = 1) -> None:
     outs, wanted = call(op, sample, inputs), reference(op, sample, arrays)
     assert len(outs) == len(wanted)
     for out, want in zip(outs, wanted, strict=True):
         assert (out.shape, out.dtype.numpy) == (want.shape, want.dtype)
-        tolerance = 32 * float(np.finfo(want.dtype).eps) if want.dtype.kind == "f" else 0.0
+        tolerance = slack * 32 * float(np.finfo(want.dtype).eps) if want.dtype.kind == "f" else 0.0
         np.testing.assert_allclose(out.detach().numpy(), want, rtol=tolerance, atol=tolerance)
 
 
@@ -109,6 +109,38 @@ def test_values_shapes_and_dtypes(op: Op, sample: Sample, dtype: DType) -> None:
             call(op, sample, tensors(arrays))
     else:
         check_values(op, sample, arrays, tensors(arrays))
+
+
+def scaled(spec: Any) -> Any:
+    """A larger shape of the same kind: sizes of 0 and 1 stay."""
+    return [scaled(s) for s in spec] if isinstance(spec, list) else tuple(n if n < 2 else 13 * n for n in spec)
+
+
+def scalable(op: Op, sample: Sample) -> bool:
+    """Whether nothing but the shapes of its inputs says how large the sample is."""
+    shapes = sample.inputs[0] if op.rest else sample.inputs
+    return all(isinstance(s, tuple) for s in shapes) and not op.several and "t" not in {a.kind for a in op.attributes}
+
+
+@pytest.mark.parametrize("dtype", [float32, float64, int64], ids=lambda d: d.name)
+@pytest.mark.parametrize(("op", "sample"), [c for c in CASES if scalable(*c.values)])  # type: ignore[arg-type]
+def test_larger_inputs(op: Op, sample: Sample, dtype: DType) -> None:
+    """Enough elements for whole vectors, their rests, and several blocks."""
+    larger = Sample(tuple(scaled(spec) for spec in sample.inputs), sample.attributes)
+    arrays = fill(op, larger, dtype)
+    if computation(op, arrays).kind in op.kinds:
+        check_values(op, larger, arrays, tensors(arrays), slack=100)
+
+
+def test_many_indices() -> None:
+    random = np.random.default_rng(0)
+    table, rows = random.normal(size=(300, 33)).astype(np.float32), random.integers(-300, 300, (40, 20))
+    places = random.integers(-33, 33, (300, 50))
+    for name, first, indices, axis in (("take", (40, 20, 33), rows, 0), ("take_along", (300, 50), places, 1)):
+        sample = Sample((), {"axis": axis})
+        check_values(OPS[name], sample, [table, indices], tensors([table, indices]))
+        arrays = [random.normal(size=first).astype(np.float32), table, indices]
+        check_values(OPS[f"{name}_grad"], sample, arrays, tensors(arrays), slack=10)
 
 
 def strided(a: np.ndarray[Any, Any]) -> rt.Tensor:
