@@ -1,5 +1,5 @@
-// The backward pass with create_graph: the same programs on tensors, recorded by apply(). A saved value finds its place in
-// the graph again through the node (rejoin).
+// The backward pass with create_graph: the same programs on tensors, recorded by apply(). A saved value finds its place
+// in the graph again through the node (rejoin).
 #include "engine.h"
 #include "recorder.h"
 
@@ -24,6 +24,10 @@ Tensor zeros(const Layout& like) {
 
 // New reference in, old one out under the lock; the old one goes after it, since a wrapper's death may run Python.
 void accumulate(TensorImpl* leaf, Tensor ct) {
+  if (ct->dtype != leaf->dtype) {
+    Operand in[] = {{ct.get(), ct.get()}, {leaf, leaf}};
+    ct = Ref(apply(*find_op("astype_like"), in, 2, kNoAttrs));
+  }
   Tensor old;
   {
     std::lock_guard guard(grad_lock(leaf));
@@ -81,7 +85,9 @@ void add_tensors(Ref<TensorImpl>& sum, const Ref<TensorImpl>& more) {
 
 void backward_recorded(TensorImpl* root, TensorImpl* gradient) {
   Tensor ct = gradient ? Tensor::share(gradient) : zeros(*root);
-  if (!gradient) visit(ct->dtype, [&](auto zero) { std::fill_n(ct->as<decltype(zero)>(), ct->numel, static_cast<decltype(zero)>(1)); });
+  if (!gradient)
+    visit(ct->dtype,
+          [&](auto zero) { std::fill_n(ct->as<decltype(zero)>(), ct->numel, static_cast<decltype(zero)>(1)); });
   if (!root->grad_fn) return accumulate(root, std::move(ct));
   struct GradMode {
     bool was = std::exchange(grad_enabled, true);

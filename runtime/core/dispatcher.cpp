@@ -1,5 +1,5 @@
-// One op from operands to recorded results, in five steps: unwrap and check; pick the kernel by (op, dtype); infer the shape
-// and allocate; run; if an input needs a gradient, push a node.
+// One op from operands to recorded results, in five steps: unwrap and check; pick the kernel by (op, dtype); infer the
+// shape and allocate; run; if an input needs a gradient, push a node.
 #include <cmath>
 #include <vector>
 
@@ -46,21 +46,27 @@ DType computation(const Op& op, In in, int nin) {
       DType d = promoted(op, in, nin);
       return kind(d) == DKind::kFloat ? d : DType::kFloat32;
     }
-    case DTypeRule::kSecond: return in[1]->dtype;
-    case DTypeRule::kSum: return kind(in[0]->dtype) == DKind::kFloat ? in[0]->dtype : DType::kInt64;
-    default: return in[0]->dtype;
+    case DTypeRule::kSecond:
+      return in[1]->dtype;
+    case DTypeRule::kSum:
+      return kind(in[0]->dtype) == DKind::kFloat ? in[0]->dtype : DType::kInt64;
+    default:
+      return in[0]->dtype;
   }
 }
 
 DType result(const Op& op, DType computed, const Attrs& attrs) {
   switch (op.dtype_rule) {
-    case DTypeRule::kBool: return DType::kBool;
-    case DTypeRule::kIndex: return DType::kInt64;
+    case DTypeRule::kBool:
+      return DType::kBool;
+    case DTypeRule::kIndex:
+      return DType::kInt64;
     case DTypeRule::kAttr:
       for (const AttrSig& a : op.attrs)
         if (a.kind == 'd' && attrs.v[a.at] != kNone) return static_cast<DType>(attrs.v[a.at]);
       return computed;
-    default: return computed;
+    default:
+      return computed;
   }
 }
 
@@ -83,7 +89,8 @@ bool may_donate(const Array& from, const Array& to) {
 }
 
 // Shapes and memory. False: all outputs are views, nothing to compute.
-bool prepare(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Array* out, int nout, bool donate, bool quiet) {
+bool prepare(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Array* out, int nout, bool donate,
+             bool quiet) {
   infer(op, computed, in, nin, attrs, out, nout);
   if (out[0].storage) return false;
   if (donate && may_donate(*in[0], out[0])) {
@@ -99,7 +106,10 @@ bool prepare(const Op& op, DType computed, In in, int nin, const Attrs& attrs, A
 bool takes_long(const Op& op, In in, int nin, const Array& out) {
   constexpr double kLong = 1 << 20;  // elements read and written; 16 multiply-adds count as one
   if (op.contracts && nin == 2)
-    return std::sqrt(static_cast<double>(in[0]->numel) * static_cast<double>(in[1]->numel) * static_cast<double>(out.numel)) / 16 > kLong;
+    return std::sqrt(static_cast<double>(in[0]->numel) * static_cast<double>(in[1]->numel) *
+                     static_cast<double>(out.numel)) /
+               16 >
+           kLong;
   double elements = static_cast<double>(out.numel);
   for (int i = 0; i < nin; ++i) elements += static_cast<double>(in[i]->numel);
   return elements > kLong;
@@ -118,8 +128,8 @@ void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, A
   }
 }
 
-[[gnu::noinline]] void record_op(const Op& op, DType computed, In in, int nin, const Array* out, bool work, bool allocated, int64_t t0,
-                                 int64_t t1, uint64_t sequence) {
+[[gnu::noinline]] void record_op(const Op& op, DType computed, In in, int nin, const Array* out, bool work,
+                                 bool allocated, int64_t t0, int64_t t1, uint64_t sequence) {
   uint16_t backend = !work ? kView : op.native[static_cast<int>(computed)] ? kNative : kPythonKernel;
   int64_t t2 = ticks();
   uint32_t shapes = intern_shapes(in, nin);
@@ -127,11 +137,13 @@ void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, A
   e.t0 = t0, e.t1 = t1, e.t2 = t2, e.kind = EventKind::kOp;
   e.flags = static_cast<uint16_t>(backend | static_cast<int>(out->dtype) << 3 | (allocated ? kAllocated : 0));
   e.name = op.id, e.sequence = sequence;
-  e.address = reinterpret_cast<uint64_t>(out->storage ? out->storage->data : nullptr), e.bytes = out->storage ? out->storage->bytes : 0;
+  e.address = reinterpret_cast<uint64_t>(out->storage ? out->storage->data : nullptr),
+  e.bytes = out->storage ? out->storage->bytes : 0;
   e.shapes = shapes, e.scope = current_scope;
 }
 
-void run_typed(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Array* out, int nout, bool donate, uint64_t sequence) {
+void run_typed(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Array* out, int nout, bool donate,
+               uint64_t sequence) {
   if (is_recording()) [[unlikely]] {
     int64_t t0 = ticks();
     bool work = prepare(op, computed, in, nin, attrs, out, nout, donate, true);
@@ -168,7 +180,14 @@ std::vector<const Array*> cast_inputs(const Op& op, In in, int nin, DType comput
 
 }  // namespace
 
-int count_outputs(const Op& op, In in, int nin, const Attrs& attrs) { return op.outputs ? op.outputs(in, nin, attrs) : 1; }
+int count_outputs(const Op& op, In in, int nin, const Attrs& attrs) {
+  if (!op.outputs) return 1;
+  try {
+    return op.outputs(in, nin, attrs);
+  } catch (Error& e) {
+    name_op(op, e);
+  }
+}
 
 void run(const Op& op, In in, int nin, const Attrs& attrs, Array* out, int nout, bool donate, uint64_t sequence) {
   DType computed = computation(op, in, nin);
@@ -191,8 +210,8 @@ uint32_t gradient_mask(const Op& op, const Operand* in, int nin) {
 }
 
 // `p` is looked up before the op runs: that may enter Python, and the kernel may give the GIL away.
-Node* record_node(const Op& op, const Program& p, const Operand* in, int nin, const Attrs& attrs, const Array* const* outs, int nout,
-                  uint64_t sequence) {
+Node* record_node(const Op& op, const Program& p, const Operand* in, int nin, const Attrs& attrs,
+                  const Array* const* outs, int nout, uint64_t sequence) {
   uint32_t mask = p.mask;
   Node* n = make_node(op.list() ? nin : __builtin_popcount(mask), static_cast<int>(p.saves.size()), nout, op.words);
   try {
@@ -224,7 +243,8 @@ void join(TensorImpl* t, Node* n, uint32_t output) {  // takes a reference of n
   t->grad_fn = n, t->output = output, t->requires_grad = true;
 }
 
-void apply_several(const Op& op, const Operand* in, int nin, const Attrs& attrs, const Array* const* arrays, TensorImpl** out, int nout) {
+void apply_several(const Op& op, const Operand* in, int nin, const Attrs& attrs, const Array* const* arrays,
+                   TensorImpl** out, int nout) {
   std::vector<Array> results(nout);
   uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
   const Program* program = mask ? &program_for(op, in, nin, nout, mask, attrs) : nullptr;
@@ -298,7 +318,8 @@ void run_in_place(const Op& op, In in, int nin, const Attrs& attrs, Array& targe
   Array shape;
   infer(op, computed, in, nin, attrs, &shape, 1);
   if (!same_shape(shape, target))
-    throw Error(ErrorKind::kShape, op.name + "_: the result has shape " + show(shape) + ", but the tensor that it is written into has " + show(target));
+    throw Error(ErrorKind::kShape, op.name + "_: the result has shape " + show(shape) +
+                                       ", but the tensor that it is written into has " + show(target));
   if (op.native[static_cast<int>(computed)] && gives == target.dtype && overwrites(in, nin, target)) {
     int64_t t1 = t0 ? ticks() : 0;
     Array into;
@@ -319,16 +340,18 @@ void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs
   uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
   if (mask) {
     if (!t->grad_fn && t->requires_grad)
-      throw Error(ErrorKind::kAutograd, op.name + "_: a leaf that requires grad is changed in place: do it under no_grad()");
+      throw Error(ErrorKind::kAutograd,
+                  op.name + "_: a leaf that requires grad is changed in place: do it under no_grad()");
     if (t->is_view)
-      throw Error(ErrorKind::kAutograd, op.name + "_: a view is changed in place while gradients are recorded: use " + op.name +
-                                            " without the underscore, or no_grad()");
+      throw Error(ErrorKind::kAutograd, op.name + "_: a view is changed in place while gradients are recorded: use " +
+                                            op.name + " without the underscore, or no_grad()");
   }
   const Array* arrays[4] = {};
   for (int i = 0; i < nin; ++i) arrays[i] = in[i].array;
   uint64_t sequence = mask ? next_sequence() : 0;
   Node* node = nullptr;
-  if (mask) {  // saves and edges speak of the inputs as they were; saved inputs that the op overwrites fail their version check
+  if (mask) {  // saves and edges speak of the inputs as they were; saved inputs that the op overwrites fail their
+               // version check
     const Array* outs[] = {t};
     node = record_node(op, program_for(op, in, nin, 1, mask, attrs), in, nin, attrs, outs, 1, sequence);
   }

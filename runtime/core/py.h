@@ -27,7 +27,7 @@ extern PyType_Slot life_slots[4], operator_slots[];
 // A tensor or a number; false with no exception set: neither.
 bool operand(PyObject*, Operand&, Array& cell);
 // Gives numbers the dtype that they will be computed in where a tensor among the operands settles it.
-void settle_numbers(Operand* in, Array* cells, int nin);
+void settle_numbers(const Op&, Operand* in, Array* cells);
 PyObject* call_op(const Op&, const Operand* in, int nin, const Attrs&);
 void bind_operators();   // Tensor's operator slots to the ops of those names
 PyObject* subscript(PyObject* tensor, PyObject* key);

@@ -151,7 +151,7 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* 
   }
   Attrs attrs;
   if (!parse_attrs(h, args, op.nin, n, names, attrs)) return nullptr;
-  if (op.nin > 1) settle_numbers(in, cells, op.nin);
+  if (op.nin > 1) settle_numbers(op, in, cells);
   if (!h->in_place) return call_op(op, in, op.nin, attrs);
   if (!in[0].tensor) return refuse_input(op, 0, args[0]);
   try {

@@ -11,9 +11,11 @@ struct SlotOp {
   const char* name;
   const Op* op = nullptr;
 };
-SlotOp op_add{"add"}, op_sub{"sub"}, op_mul{"mul"}, op_div{"div"}, op_pow{"pow"}, op_matmul{"matmul"}, op_neg{"neg"}, op_abs{"abs"};
+SlotOp op_add{"add"}, op_sub{"sub"}, op_mul{"mul"}, op_div{"div"}, op_pow{"pow"}, op_matmul{"matmul"}, op_neg{"neg"},
+    op_abs{"abs"};
 SlotOp op_compare[6] = {{"lt"}, {"le"}, {"eq"}, {"ne"}, {"gt"}, {"ge"}};  // Py_LT ... Py_GE
-SlotOp op_slice{"slice"}, op_select{"select"}, op_squeeze{"squeeze"}, op_unsqueeze{"unsqueeze"}, op_take{"take"}, op_assign{"assign"};
+SlotOp op_slice{"slice"}, op_select{"select"}, op_squeeze{"squeeze"}, op_unsqueeze{"unsqueeze"}, op_take{"take"},
+    op_assign{"assign"};
 
 PyObject* binary(const SlotOp& which, PyObject* a, PyObject* b) {
   Operand in[2];
@@ -22,7 +24,7 @@ PyObject* binary(const SlotOp& which, PyObject* a, PyObject* b) {
     if (PyErr_Occurred()) return nullptr;
     Py_RETURN_NOTIMPLEMENTED;
   }
-  settle_numbers(in, cells, 2);
+  settle_numbers(*which.op, in, cells);
   return call_op(*which.op, in, 2, kNoAttrs);
 }
 
@@ -38,7 +40,7 @@ PyObject* in_place(const SlotOp& which, PyObject* a, PyObject* b) {
     if (PyErr_Occurred()) return nullptr;
     Py_RETURN_NOTIMPLEMENTED;
   }
-  settle_numbers(in, cells, 2);
+  settle_numbers(*which.op, in, cells);
   try {
     LateGil gil;
     apply_in_place(*which.op, in, 2, kNoAttrs);
@@ -66,7 +68,8 @@ PyObject* compare(PyObject* a, PyObject* b, int how) { return binary(op_compare[
 int truth(PyObject* o) {
   TensorImpl* t = impl_of(o);
   if (t->numel == 1) return visit(t->dtype, [&](auto zero) { return *t->as<decltype(zero)>() != zero; });
-  PyErr_Format(PyExc_RuntimeError, "bool() of a Tensor with %lld elements is ambiguous: compare it, reduce it, or take one element",
+  PyErr_Format(PyExc_RuntimeError,
+               "bool() of a Tensor with %lld elements is ambiguous: compare it, reduce it, or take one element",
                static_cast<long long>(t->numel));
   return -1;
 }
@@ -89,7 +92,8 @@ bool parse_int(PyObject* o, int64_t size, int axis, Part& part) {
   Py_ssize_t i = PyNumber_AsSsize_t(o, PyExc_IndexError);
   if (i == -1 && PyErr_Occurred()) return false;
   if (i < -size || i >= size) {
-    PyErr_Format(PyExc_IndexError, "index %zd is out of range for axis %d of size %lld", i, axis, static_cast<long long>(size));
+    PyErr_Format(PyExc_IndexError, "index %zd is out of range for axis %d of size %lld", i, axis,
+                 static_cast<long long>(size));
     return false;
   }
   part = {i < 0 ? i + size : i, 1, 1};
@@ -132,13 +136,15 @@ PyObject* call_axes(const SlotOp& which, PyObject* o, const int64_t* axes, int n
 }
 
 PyObject* refuse_key(PyObject* o) {
-  return PyErr_Format(PyExc_TypeError, "a subscript may be ints, slices, None, ... or one tensor of ints, not %.80s", Py_TYPE(o)->tp_name);
+  return PyErr_Format(PyExc_TypeError, "a subscript may be ints, slices, None, ... or one tensor of ints, not %.80s",
+                      Py_TYPE(o)->tp_name);
 }
 
 PyObject* take(PyObject* o, PyObject* indices) {
   TensorImpl* i = impl_of(indices);
   if (kind(i->dtype) != DKind::kInt)
-    return PyErr_Format(PyExc_TypeError, "a subscript tensor must hold ints, not %s: for a mask use where()", name(i->dtype));
+    return PyErr_Format(PyExc_TypeError, "a subscript tensor must hold ints, not %s: for a mask use where()",
+                        name(i->dtype));
   Operand in[] = {{impl_of(o), impl_of(o)}, {i, i}};
   Attrs attrs{};
   return call_op(*op_take.op, in, 2, attrs);
@@ -152,8 +158,9 @@ PyObject* subscript_tuple(PyObject* o, PyObject* const* items, Py_ssize_t n) {
     axes += items[k] != Py_None && items[k] != Py_Ellipsis;
   }
   if (axes > t->ndim || ellipses > 1)
-    return PyErr_Format(PyExc_IndexError, ellipses > 1 ? "more than one ... in a subscript" : "%zd subscripts for a Tensor with %d axes", axes,
-                        static_cast<int>(t->ndim));
+    return PyErr_Format(PyExc_IndexError,
+                        ellipses > 1 ? "more than one ... in a subscript" : "%zd subscripts for a Tensor with %d axes",
+                        axes, static_cast<int>(t->ndim));
   Part parts[kMaxDim];
   int64_t gone[kMaxDim], added[kMaxDim];
   int ngone = 0, nadded = 0, axis = 0, result = 0;
@@ -191,7 +198,8 @@ int assign(PyObject* o, PyObject* key, PyObject* value) {
   if (!view) return -1;
   PyObject* r = in_place(op_assign, view, value);
   Py_DECREF(view);
-  if (r == Py_NotImplemented) PyErr_Format(PyExc_TypeError, "a Tensor's elements cannot be set to a %.80s", Py_TYPE(value)->tp_name);
+  if (r == Py_NotImplemented)
+    PyErr_Format(PyExc_TypeError, "a Tensor's elements cannot be set to a %.80s", Py_TYPE(value)->tp_name);
   bool failed = !r || r == Py_NotImplemented;
   Py_XDECREF(r);
   return failed ? -1 : 0;
@@ -234,11 +242,11 @@ bool operand(PyObject* o, Operand& to, Array& cell) {
   return true;
 }
 
-void settle_numbers(Operand* in, Array* cells, int nin) {
-  for (int i = 0; i < nin; ++i) {
-    if (in[i].tensor) continue;
-    for (int k = nin - 1; k >= 0; --k) {  // from the last: where()'s condition comes first
-      if (!in[k].tensor) continue;
+void settle_numbers(const Op& op, Operand* in, Array* cells) {
+  for (int i = 0; i < op.nin; ++i) {
+    if (in[i].tensor || !(op.casts >> i & 1)) continue;
+    for (int k = 0; k < op.nin; ++k) {
+      if (!in[k].tensor || !(op.casts >> k & 1)) continue;
       DType d = in[k].tensor->dtype;
       if (kind(cells[i].dtype) <= kind(d) && cells[i].dtype != d)
         visit(d, [&](auto zero) { cells[i].set_scalar(scalar_as<decltype(zero)>(cells[i])); });
@@ -248,8 +256,10 @@ void settle_numbers(Operand* in, Array* cells, int nin) {
 }
 
 void bind_operators() {
-  for (SlotOp* s : {&op_add, &op_sub, &op_mul, &op_div, &op_pow, &op_matmul, &op_neg, &op_abs, &op_slice, &op_select, &op_squeeze, &op_unsqueeze,
-                    &op_take, &op_assign, &op_compare[0], &op_compare[1], &op_compare[2], &op_compare[3], &op_compare[4], &op_compare[5]}) {
+  for (SlotOp* s :
+       {&op_add,        &op_sub,        &op_mul,        &op_div,        &op_pow,        &op_matmul,    &op_neg,
+        &op_abs,        &op_slice,      &op_select,     &op_squeeze,    &op_unsqueeze,  &op_take,      &op_assign,
+        &op_compare[0], &op_compare[1], &op_compare[2], &op_compare[3], &op_compare[4], &op_compare[5]}) {
     s->op = find_op(s->name);
     if (!s->op) throw Error(ErrorKind::kValue, std::string("Tensor's operators need an op called ") + s->name);
   }

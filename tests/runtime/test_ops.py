@@ -303,6 +303,20 @@ def test_python_numbers_take_the_tensor_s_dtype(op: Op, dtype: DType) -> None:
                 np.testing.assert_allclose(tensor.grad.numpy(), expected.numpy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_gradients_have_the_dtype_of_their_leaves(create_graph: bool) -> None:
+    single, double = rt.tensor([1.0, 2.0], requires_grad=True), rt.tensor(np.array([3.0, 4.0]), requires_grad=True)
+    (single * double * rt.tensor([1, 2]) * rt.tensor([True, False])).sum().backward(create_graph=create_graph)
+    assert single.grad is not None and (single.grad.dtype, single.grad.tolist()) == (float32, [3, 0])
+    assert double.grad is not None and (double.grad.dtype, double.grad.tolist()) == (float64, [1, 0])
+
+
+def test_a_hundred_inputs_of_one_op() -> None:
+    leaves = [rt.ones(2, requires_grad=True) for _ in range(100)]
+    (rt.stack(leaves, dim=1) * rt.arange(100)).sum().backward()
+    assert [x.grad.tolist() for x in leaves if x.grad is not None] == [[i, i] for i in range(100)]
+
+
 # --- what is kept, what it costs
 
 

@@ -198,6 +198,19 @@ def test_every_public_name_has_its_function() -> None:
         (rt.ShapeError, (), r"sum: axis 3 is out of range for shape \(2, 3\)", lambda: rt.zeros(2, 3).sum(3)),
         (rt.ShapeError, (), r"reshape: shape \(2, 3\) has 6 elements", lambda: rt.zeros(2, 3).reshape(4)),
         (rt.IndexOutOfRange, (IndexError,), "take: index 5 ", lambda: rt.take(rt.zeros(2, 3), rt.tensor([0, 5]))),
+        (rt.ShapeError, (), "split: size 0 of a part must be at least 1", lambda: rt.split(rt.zeros(3), 0)),
+        (
+            rt.DTypeError,
+            (),
+            "where: the condition must hold bools, not float32",
+            lambda: rt.where(rt.ones(2), 1.0, rt.ones(2)),
+        ),
+        (
+            rt.DTypeError,
+            (),
+            "take: indices must be int32 or int64, not float32",
+            lambda: rt.take(rt.ones(2), rt.ones(2)),
+        ),
         (rt.DTypeError, (TypeError,), "neg: not defined for bool", lambda: -rt.tensor([True])),
         (
             rt.DTypeError,
@@ -221,3 +234,7 @@ def test_numbers_and_arrays_as_arguments() -> None:
         rt.add(rt.tensor([1.0]), np.zeros(1))
     with pytest.raises(TypeError, match="add: no Tensor among the arguments"):
         rt.add(1, 2)
+    x = rt.tensor([1.0, 2.0])
+    assert rt.where(True, x, -x).tolist() == [1, 2]
+    assert rt.where(rt.tensor([True, False]), 1, 2.5).tolist() == [1, 2.5]
+    assert rt.take(x, 1).item() == 2

@@ -51,6 +51,9 @@ void pow(In in, int nin, const Attrs& at, Array* out, int nout) {
 template <class T>
 void where(In in, int, const Attrs&, Array* out, int) {
   const Array &c = *in[0], &a = *in[1], &b = *in[2];
+  if (c.dtype != DType::kBool)
+    throw Error(ErrorKind::kDType,
+                std::string("the condition must hold bools, not ") + name(c.dtype) + ": compare it with something");
   Array& o = out[0];
   if (o.numel == 1) {
     *o.as<T>() = *c.as<bool>() ? *a.as<T>() : *b.as<T>();
