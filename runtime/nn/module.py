@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from .. import _core
-from .._core import Tensor
+from .._core import Tensor, is_recording, set_scope
 from ..errors import StateError
 from ..ops.cast import copy_
 
@@ -28,6 +28,7 @@ class Module:
     """
 
     training = True
+    _scope = 0  # the recorder's number for this module's path
 
     def __init__(self) -> None:
         self._buffers: tuple[str, ...] = ()
@@ -41,24 +42,20 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} defines no forward(self, ...)")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if _core.is_recording():
-            return self._call_recorded(args, kwargs)
-        return self.forward(*args, **kwargs)
-
-    def _call_recorded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Like a call, with this module's path on the events of what it runs."""
-        scope = self.__dict__.get("_scope")
-        if scope is None:
-            for path, module in self.named_modules():
-                module.__dict__["_scope"] = _core.intern(
-                    f"{type(self).__name__}.{path}" if path else type(self).__name__
-                )
-            scope = self.__dict__["_scope"]
-        outer = _core.set_scope(scope)
+        if not is_recording():
+            return self.forward(*args, **kwargs)
+        outer = set_scope(self._scope or self._name_scopes())
         try:
             return self.forward(*args, **kwargs)
         finally:
-            _core.set_scope(outer)
+            set_scope(outer)
+
+    def _name_scopes(self) -> int:
+        """Give this module and those below the paths that stand on the events of what they run; its own comes back."""
+        root = type(self).__name__
+        for path, module in self.named_modules():
+            module._scope = _core.intern(_joined(root, path) if path else root)
+        return self._scope
 
     # --- what it holds
 
@@ -254,6 +251,7 @@ class Sequential(_Numbered):
         super().__init__(modules[0] if len(modules) == 1 and not isinstance(modules[0], Module) else modules)
 
     def forward(self, input: Any) -> Any:
-        for module in self._items():
-            input = module(input)
+        for module in self.__dict__.values():
+            if isinstance(module, Module):
+                input = module(input)
         return input
