@@ -1,4 +1,4 @@
-"""What Python sees of autograd: the recording switch, the graph's nodes, and functions with a gradient written by hand."""
+"""What Python sees of autograd: the recording switch, the graph's nodes, functions with a gradient by hand."""
 
 import functools
 from collections.abc import Callable

@@ -55,7 +55,8 @@ def contiguous(self: Tensor) -> Tensor:
 
 def zero_(self: Tensor) -> Tensor:
     """Set every element to 0, in place."""
-    return self.fill_(0)
+    zeroed: Tensor = self.fill_(0)
+    return zeroed
 
 
 def _reject_del(cls: type[Tensor]) -> None:
@@ -98,7 +99,8 @@ def _install() -> None:
 def _transposed(self: Tensor) -> Tensor:
     if self.ndim != 2:
         raise ValueError(f"T is for 2 axes, this tensor has shape {self.shape}: use mT or permute")
-    return self.transpose(0, 1)
+    swapped: Tensor = self.transpose(0, 1)
+    return swapped
 
 
 _install()

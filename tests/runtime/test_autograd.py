@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from perflab import runtime as rt
 from perflab.runtime import AutogradError, Tensor, _core
 
@@ -79,7 +80,7 @@ def test_a_second_backward_needs_retain_graph() -> None:
     y.backward(retain_graph=True)
     y.backward()
     assert x.grad is not None and x.grad.item() == pytest.approx(2 * 4 * math.exp(4))
-    with pytest.raises(AutogradError, match="second time.*retain_graph=True"):
+    with pytest.raises(AutogradError, match=r"second time.*retain_graph=True"):
         y.backward()
 
 
@@ -145,7 +146,11 @@ def test_a_saved_tensor_changed_in_place_fails_at_backward() -> None:
     z = (y * 1.0).sum()
     with rt.no_grad():
         y.add_(1.0)
-    with pytest.raises(AutogradError, match=r"modified by an inplace operation: float64 \(2,\), output 0 of ExpBackward0, is at version 1; expected version 0"):
+    with pytest.raises(
+        AutogradError,
+        match=r"modified by an inplace operation: float64 \(2,\), output 0 of ExpBackward0, "
+        r"is at version 1; expected version 0",
+    ):
         z.backward()
 
 

@@ -5,6 +5,7 @@ import weakref
 from typing import Any
 
 import pytest
+
 from perflab import runtime as rt
 from perflab.runtime import AutogradError, Function, Tensor
 
@@ -174,7 +175,7 @@ def test_a_cycle_through_a_context_is_collected() -> None:
     marker = Marker()
     alive = weakref.ref(marker)
     hold: list[Any] = [marker]
-    y = -(-Cyclic.apply(leaf(1.0), hold))
+    y = Cyclic.apply(leaf(1.0), hold) * 2 * 3
     hold.append(y)  # y -> nodes -> ctx -> hold -> y
     del y, hold, marker
     gc.collect()

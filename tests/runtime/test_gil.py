@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 import numpy as np
+
 from perflab import runtime as rt
 from perflab.runtime import Function, Tensor, _core
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from perflab import runtime as rt
 from perflab.runtime import DTypeError, ShapeError, Tensor, _core
 
@@ -209,7 +210,10 @@ def test_in_place_with_itself_transposed() -> None:
 
 
 def test_in_place_refuses_other_shapes_and_kinds() -> None:
-    with pytest.raises(ShapeError, match=re.escape("add_: the result has shape (2, 3), but the tensor that it is written into has (3,)")):
+    with pytest.raises(
+        ShapeError,
+        match=re.escape("add_: the result has shape (2, 3), but the tensor that it is written into has (3,)"),
+    ):
         rt.zeros(3).add_(rt.zeros(2, 3))
     with pytest.raises(DTypeError, match="add_: the result is float32, which a int64 tensor cannot hold"):
         rt.zeros(3, dtype=rt.int64).add_(1.5)
