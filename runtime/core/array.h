@@ -1,5 +1,5 @@
-// Array: a strided value over counted storage. No autograd, no Python: kernels, saved values and the engine's temporaries
-// are Arrays, so a backward pass makes no tensor objects except the leaves' gradients.
+// Array: a strided value over counted storage. No autograd, no Python: kernels, saved values and the engine's
+// temporaries are Arrays, so a backward pass makes no tensor objects except the leaves' gradients.
 #pragma once
 #include <cstring>
 #include <string>
@@ -44,7 +44,8 @@ struct Layout {
   T* as() const {
     return static_cast<T*>(data);
   }
-  static int64_t times(int64_t a, int64_t b) {  // stays at the largest instead of wrapping: no memory will be found for it
+  static int64_t times(int64_t a,
+                       int64_t b) {  // stays at the largest instead of wrapping: no memory will be found for it
     int64_t n;
     return __builtin_mul_overflow(a, b, &n) ? INT64_MAX : n;
   }

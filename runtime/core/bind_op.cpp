@@ -1,4 +1,5 @@
-// Ops as Python declares them (runtime/registry.py), and the way back: shape rules, kernels and gradients written in Python.
+// Ops as Python declares them (runtime/registry.py), and the way back: shape rules, kernels and gradients written in
+// Python.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -20,15 +21,18 @@ DTypeRule dtype_rule(const std::string& name) {
   throw nb::value_error(("no dtype rule called " + name).c_str());
 }
 
-nb::object define(nb::object record, const std::string& name, int nin, nb::object rule, const std::string& dtypes, uint32_t casts, uint32_t likes,
-                  uint32_t differentiable, bool pointwise, bool has_python, nb::sequence attrs) {
+nb::object define(nb::object record, const std::string& name, int nin, nb::object rule, const std::string& dtypes,
+                  uint32_t casts, uint32_t likes, uint32_t differentiable, bool pointwise, bool has_python,
+                  nb::sequence attrs) {
   if (find_op(name)) throw nb::value_error(("there is an op called " + name + " already").c_str());
   auto op = std::make_unique<Op>();
   op->id = static_cast<uint16_t>(ops().size()), op->name = name, op->nin = nin, op->dtype_rule = dtype_rule(dtypes);
-  op->casts = casts, op->likes = likes, op->differentiable = differentiable, op->pointwise = pointwise, op->has_python = has_python;
+  op->casts = casts, op->likes = likes, op->differentiable = differentiable, op->pointwise = pointwise,
+  op->has_python = has_python;
   for (nb::handle h : attrs) {
     AttrSig s;
-    s.name = nb::cast<std::string>(h[0]), s.alias = nb::cast<std::string>(h[1]), s.kind = nb::cast<std::string>(h[2])[0];
+    s.name = nb::cast<std::string>(h[0]), s.alias = nb::cast<std::string>(h[1]),
+    s.kind = nb::cast<std::string>(h[2])[0];
     s.required = nb::cast<bool>(h[3]), s.at = static_cast<uint8_t>(op->words);
     int words = word_count(s.kind);
     if (op->words + words > kMaxAttr) throw nb::value_error((name + " has more attributes than fit").c_str());
@@ -46,7 +50,9 @@ nb::object define(nb::object record, const std::string& name, int nin, nb::objec
     std::string kinds;
     for (const AttrSig& s : op->attrs) kinds += s.kind;
     if (!kinds.starts_with(found->attrs))
-      throw nb::value_error((name + ": the shape rule " + wanted + " reads attributes of kinds " + found->attrs + ", the op has " + kinds).c_str());
+      throw nb::value_error(
+          (name + ": the shape rule " + wanted + " reads attributes of kinds " + found->attrs + ", the op has " + kinds)
+              .c_str());
     op->infer = found->infer, op->outputs = found->outputs, op->contracts = wanted == "matmul";
   }
   for (const NativeKernel& k : native_kernels())
@@ -67,7 +73,8 @@ std::vector<std::string> finish_ops() {
 // --- shape rules and kernels in Python
 nb::object specs(In in, int nin) {
   nb::list l;
-  for (int i = 0; i < nin; ++i) l.append(nb::make_tuple(nb::steal(shape_tuple(in[i]->shape, in[i]->ndim)), static_cast<int>(in[i]->dtype)));
+  for (int i = 0; i < nin; ++i)
+    l.append(nb::make_tuple(nb::steal(shape_tuple(in[i]->shape, in[i]->ndim)), static_cast<int>(in[i]->dtype)));
   return l;
 }
 
@@ -107,12 +114,15 @@ void in_python(const Op& op, F f) {
 
 void infer_in_python(const Op& op, In in, int nin, const Attrs& attrs, Array* out, int nout) {
   in_python(op, [&] {
-    nb::object r = nb::borrow(infer_callback)(nb::borrow(static_cast<PyObject*>(op.record)), specs(in, nin), attributes(op, attrs));
-    if (static_cast<int>(nb::len(r)) != nout) throw Error(ErrorKind::kShape, op.name + ": its shape rule gave another number of outputs");
+    nb::object r = nb::borrow(infer_callback)(nb::borrow(static_cast<PyObject*>(op.record)), specs(in, nin),
+                                              attributes(op, attrs));
+    if (static_cast<int>(nb::len(r)) != nout)
+      throw Error(ErrorKind::kShape, op.name + ": its shape rule gave another number of outputs");
     for (int k = 0; k < nout; ++k) {
       nb::object shape = r[k][0];
       out[k].ndim = static_cast<uint8_t>(nb::len(shape));
-      if (nb::len(shape) > kMaxDim) throw Error(ErrorKind::kShape, op.name + ": more than " + std::to_string(kMaxDim) + " axes");
+      if (nb::len(shape) > kMaxDim)
+        throw Error(ErrorKind::kShape, op.name + ": more than " + std::to_string(kMaxDim) + " axes");
       for (int i = 0; i < out[k].ndim; ++i) out[k].shape[i] = nb::cast<int64_t>(shape[i]);
       out[k].dtype = static_cast<DType>(nb::cast<int>(r[k][1]));
       out[k].pack();
@@ -125,7 +135,8 @@ void kernel_in_python(const Op& op, In in, int nin, const Attrs& attrs, Array* o
   in_python(op, [&] {
     std::vector<const Array*> outs;
     for (int k = 0; k < nout; ++k) outs.push_back(out + k);
-    nb::borrow(kernel_callback)(nb::borrow(static_cast<PyObject*>(op.record)), tensors(in, nin), attributes(op, attrs), tensors(outs.data(), nout));
+    nb::borrow(kernel_callback)(nb::borrow(static_cast<PyObject*>(op.record)), tensors(in, nin), attributes(op, attrs),
+                                tensors(outs.data(), nout));
   });
 }
 
@@ -147,8 +158,11 @@ void set_attrs(Call& c, nb::dict given, nb::dict forwarded, const Op& forward) {
   for (auto [key, value] : forwarded) {
     const AttrSig &to = attr(*c.op, key), &from = attr(forward, value);
     int words = word_count(from.kind);
-    if (word_count(to.kind) < words) throw nb::value_error((c.op->name + ": attribute " + to.name + " cannot take the forward op's " + from.name).c_str());
-    for (int w = 0; w < words; ++w) c.from_forward.emplace_back(static_cast<uint8_t>(to.at + w), static_cast<uint8_t>(from.at + w));
+    if (word_count(to.kind) < words)
+      throw nb::value_error(
+          (c.op->name + ": attribute " + to.name + " cannot take the forward op's " + from.name).c_str());
+    for (int w = 0; w < words; ++w)
+      c.from_forward.emplace_back(static_cast<uint8_t>(to.at + w), static_cast<uint8_t>(from.at + w));
   }
 }
 
@@ -182,11 +196,13 @@ std::unique_ptr<Program> to_program(nb::dict d, const Op& forward, int nout) {
   return p;
 }
 
-std::unique_ptr<Program> trace_in_python(const Op& op, const Operand* in, int nin, int nout, uint32_t mask, const Attrs& attrs) {
+std::unique_ptr<Program> trace_in_python(const Op& op, const Operand* in, int nin, int nout, uint32_t mask,
+                                         const Attrs& attrs) {
   try {
     nb::list ndims;
     for (int i = 0; i < nin; ++i) ndims.append(static_cast<int>(in[i].array->ndim));
-    nb::object d = nb::borrow(trace_callback)(nb::borrow(static_cast<PyObject*>(op.record)), ndims, nout, mask, attributes(op, attrs));
+    nb::object d = nb::borrow(trace_callback)(nb::borrow(static_cast<PyObject*>(op.record)), ndims, nout, mask,
+                                              attributes(op, attrs));
     return to_program(nb::cast<nb::dict>(d), op, nout);
   } catch (nb::python_error& e) {
     e.restore();
@@ -194,8 +210,10 @@ std::unique_ptr<Program> trace_in_python(const Op& op, const Operand* in, int ni
   }
 }
 
-void set_callbacks(nb::object infer, nb::object kernel, nb::object trace, nb::object symbol_type, nb::object symbol_call) {
-  infer_callback = infer.release().ptr(), kernel_callback = kernel.release().ptr(), trace_callback = trace.release().ptr();
+void set_callbacks(nb::object infer, nb::object kernel, nb::object trace, nb::object symbol_type,
+                   nb::object symbol_call) {
+  infer_callback = infer.release().ptr(), kernel_callback = kernel.release().ptr(),
+  trace_callback = trace.release().ptr();
   symbol_hook.type = symbol_type.release().ptr(), symbol_hook.call = symbol_call.release().ptr();
   infer_python = infer_in_python, run_python_kernel = kernel_in_python, trace_program = trace_in_python;
 }
@@ -223,8 +241,8 @@ std::vector<std::string> native_dtypes(const std::string& op_name) {
 }  // namespace
 
 void bind_op(nb::module_& m) {
-  m.def("define_op", define, "record"_a, "name"_a, "nin"_a, "rule"_a.none(), "dtype_rule"_a, "casts"_a, "likes"_a, "differentiable"_a, "pointwise"_a,
-        "has_python"_a, "attrs"_a);
+  m.def("define_op", define, "record"_a, "name"_a, "nin"_a, "rule"_a.none(), "dtype_rule"_a, "casts"_a, "likes"_a,
+        "differentiable"_a, "pointwise"_a, "has_python"_a, "attrs"_a);
   m.def("finish_ops", finish_ops);
   m.def("set_callbacks", set_callbacks);
   m.def("inplace", in_place_form);

@@ -28,7 +28,9 @@ void set_errors(nb::object shape, nb::object dtype, nb::object index, nb::object
 
 nb::object empty(const std::vector<int64_t>& shape, nb::handle dtype) {
   Array a;
-  if (shape.size() > kMaxDim) throw Error(ErrorKind::kShape, "at most " + std::to_string(kMaxDim) + " axes are possible, not " + std::to_string(shape.size()));
+  if (shape.size() > kMaxDim)
+    throw Error(ErrorKind::kShape,
+                "at most " + std::to_string(kMaxDim) + " axes are possible, not " + std::to_string(shape.size()));
   a.dtype = code_of(dtype), a.ndim = static_cast<uint8_t>(shape.size());
   for (int i = 0; i < a.ndim; ++i) {
     if (shape[i] < 0) throw Error(ErrorKind::kShape, "negative size in shape " + show(shape.data(), a.ndim));
@@ -40,12 +42,15 @@ nb::object empty(const std::vector<int64_t>& shape, nb::handle dtype) {
 
 std::string layout_of(const Py_buffer& b, Layout& to) {  // what is wrong with the buffer, or empty
   const char* format = b.format ? b.format : "B";
-  static const std::pair<const char*, DType> formats[] = {{"?", DType::kBool},  {"i", DType::kInt32},   {"l", sizeof(long) == 8 ? DType::kInt64 : DType::kInt32},
-                                                          {"q", DType::kInt64}, {"f", DType::kFloat32}, {"d", DType::kFloat64}};
+  static const std::pair<const char*, DType> formats[] = {
+      {"?", DType::kBool},  {"i", DType::kInt32},   {"l", sizeof(long) == 8 ? DType::kInt64 : DType::kInt32},
+      {"q", DType::kInt64}, {"f", DType::kFloat32}, {"d", DType::kFloat64}};
   bool known = false;
   for (auto [f, d] : formats)
     if (!std::strcmp(f, format)) to.dtype = d, known = true;
-  if (!known) return std::string("elements of format '") + format + "' have no dtype here: use bool, int32, int64, float32 or float64";
+  if (!known)
+    return std::string("elements of format '") + format +
+           "' have no dtype here: use bool, int32, int64, float32 or float64";
   if (b.ndim > kMaxDim) return "more than " + std::to_string(kMaxDim) + " axes";
   to.ndim = static_cast<uint8_t>(b.ndim), to.data = b.buf;
   for (int i = 0; i < b.ndim; ++i) {
@@ -56,7 +61,6 @@ std::string layout_of(const Py_buffer& b, Layout& to) {  // what is wrong with t
   return {};
 }
 
-
 nb::object from_numpy(nb::object array) {
   nb::object view = nb::steal(PyMemoryView_FromObject(array.ptr()));
   if (!view) throw nb::python_error();
@@ -64,8 +68,10 @@ nb::object from_numpy(nb::object array) {
   Array a;
   std::string wrong = layout_of(b, a);
   if (!wrong.empty()) throw Error(ErrorKind::kDType, "from_numpy: " + wrong);
-  if (b.readonly) throw Error(ErrorKind::kValue, "from_numpy: the array is read-only, and a tensor is not: pass array.copy()");
-  a.storage = adopt_storage(a.data, a.bytes(), view.release().ptr(), [](void* o) { let_go(static_cast<PyObject*>(o)); });
+  if (b.readonly)
+    throw Error(ErrorKind::kValue, "from_numpy: the array is read-only, and a tensor is not: pass array.copy()");
+  a.storage =
+      adopt_storage(a.data, a.bytes(), view.release().ptr(), [](void* o) { let_go(static_cast<PyObject*>(o)); });
   return nb::steal(wrap(make_tensor(std::move(a))));
 }
 

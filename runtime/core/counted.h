@@ -1,4 +1,5 @@
-// Intrusive reference counts of TensorImpl, Storage and Node. They live in C++, so that copying one never takes the GIL.
+// Intrusive reference counts of TensorImpl, Storage and Node. They live in C++, so that copying one never takes the
+// GIL.
 #pragma once
 #include <atomic>
 #include <utility>

@@ -16,7 +16,9 @@ constexpr size_t item_size(DType d) {
   constexpr size_t sizes[kDTypes] = {1, 4, 8, 4, 8};
   return sizes[static_cast<int>(d)];
 }
-constexpr DKind kind(DType d) { return d == DType::kBool ? DKind::kBool : d <= DType::kInt64 ? DKind::kInt : DKind::kFloat; }
+constexpr DKind kind(DType d) {
+  return d == DType::kBool ? DKind::kBool : d <= DType::kInt64 ? DKind::kInt : DKind::kFloat;
+}
 
 // Kinds mix as PyTorch mixes them: a float and an int give the float. Within a kind, the wider one.
 constexpr DType promote(DType a, DType b) { return a > b ? a : b; }
@@ -48,11 +50,16 @@ struct DTypeOf<double> {
 template <class F>
 decltype(auto) visit(DType d, F&& f) {
   switch (d) {
-    case DType::kBool: return f(bool{});
-    case DType::kInt32: return f(int32_t{});
-    case DType::kInt64: return f(int64_t{});
-    case DType::kFloat32: return f(float{});
-    default: return f(double{});
+    case DType::kBool:
+      return f(bool{});
+    case DType::kInt32:
+      return f(int32_t{});
+    case DType::kInt64:
+      return f(int64_t{});
+    case DType::kFloat32:
+      return f(float{});
+    default:
+      return f(double{});
   }
 }
 

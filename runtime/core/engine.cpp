@@ -33,7 +33,8 @@ Array filled(const Layout& like, double value) {
 // Adds into a leaf's gradient. Readers hold the tensor object, so a later sum goes into its storage.
 void accumulate(TensorImpl* leaf, Array&& ct) {
   if (!same_shape(*leaf, ct))
-    throw Error(ErrorKind::kAutograd, "a gradient of shape " + show(ct) + " arrived at a tensor of shape " + show(*leaf));
+    throw Error(ErrorKind::kAutograd,
+                "a gradient of shape " + show(ct) + " arrived at a tensor of shape " + show(*leaf));
   if (ct.dtype != leaf->dtype) ct = cast(ct, leaf->dtype);
   Array mine;
   if (ct.contig && ct.sole() && !ct.storage->owner) {
@@ -169,15 +170,17 @@ void add_arrays(Array& sum, const Array& more) {
 Claim::Claim(Node* n, bool keep) : node_(n), keep_(keep) {
   int32_t users = n->users.load(std::memory_order_relaxed);
   do {
-    const char* why = users == Node::kSpent ? "trying to backward through the graph a second time: its saved values were freed. "
-                                              "Pass retain_graph=True to the first backward()"
-                      : users && !keep     ? "backward without retain_graph while another thread goes through the same graph"
-                                           : nullptr;
+    const char* why =
+        users == Node::kSpent ? "trying to backward through the graph a second time: its saved values were freed. "
+                                "Pass retain_graph=True to the first backward()"
+        : users && !keep      ? "backward without retain_graph while another thread goes through the same graph"
+                              : nullptr;
     if (why) {
       release(n);
       throw Error(ErrorKind::kAutograd, why);
     }
-  } while (!n->users.compare_exchange_weak(users, keep ? users + 1 : Node::kSpent, std::memory_order_acq_rel, std::memory_order_relaxed));
+  } while (!n->users.compare_exchange_weak(users, keep ? users + 1 : Node::kSpent, std::memory_order_acq_rel,
+                                           std::memory_order_relaxed));
 }
 
 Claim::~Claim() {

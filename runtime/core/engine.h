@@ -40,9 +40,9 @@ inline void add_into(Ref<TensorImpl>& sum, Ref<TensorImpl>&& more) {
   defined(sum) ? add_tensors(sum, more) : void(sum = std::move(more));
 }
 
-// What waits for its turn, as a heap by level. A node met twice while few wait is summed at once; in a wide front it may
-// stand twice and is summed when popped (equal keys are neighbours), so nothing is written into nodes and several passes
-// may share a graph.
+// What waits for its turn, as a heap by level. A node met twice while few wait is summed at once; in a wide front it
+// may stand twice and is summed when popped (equal keys are neighbours), so nothing is written into nodes and several
+// passes may share a graph.
 template <class Value>
 class Front {
  public:

@@ -1,6 +1,6 @@
-// How many of a thing are alive (or bytes of it), as one counter a thread, each written by its own thread alone: a shared
-// counter would cost a locked instruction at every change. A thread may drop what another made, so single counters go below
-// zero; the sum is right.
+// How many of a thing are alive (or bytes of it), as one counter a thread, each written by its own thread alone: a
+// shared counter would cost a locked instruction at every change. A thread may drop what another made, so single
+// counters go below zero; the sum is right.
 #pragma once
 #include <atomic>
 #include <cstdint>

@@ -16,7 +16,8 @@ NB_MODULE(_core, m) {
     }
   });
   set_gil_hooks();
-  for (auto [name, type] : {std::pair{"Tensor", make_tensor_type()}, {"OpHandle", make_op_type()}, {"Node", make_node_type()}}) {
+  for (auto [name, type] :
+       {std::pair{"Tensor", make_tensor_type()}, {"OpHandle", make_op_type()}, {"Node", make_node_type()}}) {
     if (!type) throw nb::python_error();
     m.attr(name) = nb::borrow(reinterpret_cast<PyObject*>(type));
   }

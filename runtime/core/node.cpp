@@ -35,7 +35,8 @@ TensorImpl* make_tensor(Array&& a) {
 }
 
 void destroy(TensorImpl* t) noexcept {
-  if (t->owns_wrapper) {  // the wrapper gets the last count back and dies with it, or lives on if a weak reference was upgraded
+  if (t->owns_wrapper) {  // the wrapper gets the last count back and dies with it, or lives on if a weak reference was
+                          // upgraded
     t->refs.store(1, std::memory_order_relaxed), t->owns_wrapper = false;
     return release_wrapper(t->wrapper);
   }
@@ -75,8 +76,9 @@ void set_edge(Node* n, int i, TensorImpl* t) {
   }
   if (t->is_view && t->view_version != t->version()) [[unlikely]]
     throw Error(ErrorKind::kAutograd,
-                "this tensor is a view whose memory was changed in place after the view was made (version " + std::to_string(t->view_version) +
-                    ", it is now " + std::to_string(t->version()) + "): make the view again after the change");
+                "this tensor is a view whose memory was changed in place after the view was made (version " +
+                    std::to_string(t->view_version) + ", it is now " + std::to_string(t->version()) +
+                    "): make the view again after the change");
   e.node = t->grad_fn, e.output = t->output;
   retain(e.node);
   n->level = std::max(n->level, e.node->level + 1), n->reaches_python |= e.node->reaches_python;
@@ -114,7 +116,8 @@ void destroy(Node* n) noexcept {
   work = nullptr;
 }
 
-std::string backward_name(const Node* n) {  // as PyTorch names them: AddBackward0, TakeAlongBackward0, MyFunctionBackward
+std::string backward_name(
+    const Node* n) {  // as PyTorch names them: AddBackward0, TakeAlongBackward0, MyFunctionBackward
   if (n->context) return context_name(n->context) + "Backward";
   std::string name;
   bool upper = true;
@@ -129,11 +132,12 @@ Saved& unchanged(Node* n, int k) {
   Saved& s = n->saved()[k];
   if (s.storage && s.storage->version.load(std::memory_order_relaxed) != s.version) [[unlikely]]
     throw Error(ErrorKind::kAutograd,
-                "one of the variables needed for gradient computation has been modified by an inplace operation: " + std::string(name(s.dtype)) +
-                    " " + show(s) + ", " + (s.which < 0 ? "output " + std::to_string(-1 - s.which) : "input " + std::to_string(s.which)) +
+                "one of the variables needed for gradient computation has been modified by an inplace operation: " +
+                    std::string(name(s.dtype)) + " " + show(s) + ", " +
+                    (s.which < 0 ? "output " + std::to_string(-1 - s.which) : "input " + std::to_string(s.which)) +
                     " of " + backward_name(n) + ", is at version " +
-                    std::to_string(s.storage->version.load(std::memory_order_relaxed)) + "; expected version " + std::to_string(s.version) +
-                    ". Change a copy of it, or change it after backward()");
+                    std::to_string(s.storage->version.load(std::memory_order_relaxed)) + "; expected version " +
+                    std::to_string(s.version) + ". Change a copy of it, or change it after backward()");
   return s;
 }
 

@@ -35,7 +35,8 @@ struct Program {
 };
 // The program for this call of op, traced when it is the first of its kind. Needs the GIL.
 const Program& program_for(const Op&, const Operand* in, int nin, int nout, uint32_t mask, const Attrs&);
-extern std::unique_ptr<Program> (*trace_program)(const Op&, const Operand* in, int nin, int nout, uint32_t mask, const Attrs&);
+extern std::unique_ptr<Program> (*trace_program)(const Op&, const Operand* in, int nin, int nout, uint32_t mask,
+                                                 const Attrs&);
 
 struct Edge {  // to a node or to a leaf, both counted; neither: an input without gradient
   Node* node = nullptr;
@@ -51,10 +52,12 @@ constexpr int kElsewhere = INT32_MIN;
 struct Node {  // edges, saved values and attribute words follow in the same block
   static constexpr int32_t kSpent = -1;
   std::atomic<uint32_t> refs{1};
-  std::atomic<int32_t> users{0};  // passes that read this node now, with retain_graph; kSpent once a pass took what it saved
-  bool reaches_python = false;    // this node or one behind it holds Python objects: the collector must see wrappers above
+  std::atomic<int32_t> users{
+      0};  // passes that read this node now, with retain_graph; kSpent once a pass took what it saved
+  bool reaches_python =
+      false;  // this node or one behind it holds Python objects: the collector must see wrappers above
   uint16_t nedges, nsaved, nout, words;
-  uint32_t level = 1;  // 1 + the highest level behind it: descending level is a topological order, without counting
+  uint32_t level = 1;     // 1 + the highest level behind it: descending level is a topological order, without counting
   uint64_t sequence = 0;  // numbers nodes made while recording, to tie backward slices to forward ones; else 0
   const Op* op = nullptr;
   const Program* program = nullptr;  // null: a Python function
@@ -80,7 +83,8 @@ extern void (*run_python_node_recorded)(Node*, Ref<TensorImpl>* cts, Ref<TensorI
 
 // A saved value, checked to be unchanged.
 Saved& unchanged(Node*, int k);
-// A saved value as a tensor that finds its place in the graph again: an input through its edge, an output through the node.
+// A saved value as a tensor that finds its place in the graph again: an input through its edge, an output through the
+// node.
 Ref<TensorImpl> rejoin(Node*, int k);
 std::string backward_name(const Node*);
 

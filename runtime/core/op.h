@@ -1,5 +1,5 @@
-// An op is a row of a table: how its outputs look, what computes them, and the backward programs traced from its gradient.
-// Rows are written from Python's declarations (bind_op.cpp); kernels and shape rules join them by name.
+// An op is a row of a table: how its outputs look, what computes them, and the backward programs traced from its
+// gradient. Rows are written from Python's declarations (bind_op.cpp); kernels and shape rules join them by name.
 #pragma once
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@ inline constexpr Attrs kNoAttrs{};
 struct AttrSig {
   std::string name, alias;  // alias: PyTorch's spelling (dim for axis), or empty
   char kind;
-  uint8_t at;               // first word
+  uint8_t at;  // first word
   bool required;
   std::vector<int64_t> preset;  // its words when not given
 };
@@ -30,7 +30,8 @@ using In = const Array* const*;
 // Inputs have been cast already and outputs have their dtype. Throws Error(kShape) without the op's name.
 using Infer = void (*)(In in, int nin, const Attrs&, Array* out, int nout);
 using CountOutputs = int (*)(In in, int nin, const Attrs&);
-// Writes the outputs, which are contiguous. out[0].data == in[0]->data is possible for pointwise ops alone (donation, in place).
+// Writes the outputs, which are contiguous. out[0].data == in[0]->data is possible for pointwise ops alone (donation,
+// in place).
 using Kernel = void (*)(In in, int nin, const Attrs&, Array* out, int nout);
 
 struct ShapeRule {
@@ -42,15 +43,15 @@ struct ShapeRule {
 const ShapeRule* shape_rule(const std::string& name);  // null: none of that name
 
 enum class DTypeRule : uint8_t {
-  kPromote,   // outputs and computation in the promoted dtype of the inputs that `casts` names
-  kFloat,     // as promote, but ints and bools become float32
-  kBool,      // computes in the promoted dtype, gives bool
-  kFirst,     // the dtype of input 0
-  kSecond,    // the dtype of input 1 (helpers of gradients: "like")
-  kSum,       // as first, but bools and ints become int64
-  kIndex,     // computes in the dtype of input 0, gives int64
-  kAttr,      // computes in the dtype of input 0, gives the first attribute of kind d
-  kPython,    // the shape rule is Python and says the dtype as well
+  kPromote,  // outputs and computation in the promoted dtype of the inputs that `casts` names
+  kFloat,    // as promote, but ints and bools become float32
+  kBool,     // computes in the promoted dtype, gives bool
+  kFirst,    // the dtype of input 0
+  kSecond,   // the dtype of input 1 (helpers of gradients: "like")
+  kSum,      // as first, but bools and ints become int64
+  kIndex,    // computes in the dtype of input 0, gives int64
+  kAttr,     // computes in the dtype of input 0, gives the first attribute of kind d
+  kPython,   // the shape rule is Python and says the dtype as well
 };
 
 struct Program;
@@ -58,7 +59,7 @@ struct Program;
 struct Op {
   uint16_t id = 0;
   std::string name;
-  int nin = 0;  // -1: a list of tensors
+  int nin = 0;            // -1: a list of tensors
   Infer infer = nullptr;  // null: in Python
   CountOutputs outputs = nullptr;
   DTypeRule dtype_rule = DTypeRule::kPromote;
@@ -66,8 +67,8 @@ struct Op {
   uint32_t likes = 0;           // inputs of which only shape and dtype are read
   uint32_t differentiable = 0;  // inputs that have a gradient
   bool pointwise = false;
-  bool has_python = true;       // a kernel in Python (numpy) exists
-  bool contracts = false;       // its work is the product of its sizes (matmul), not their sum
+  bool has_python = true;  // a kernel in Python (numpy) exists
+  bool contracts = false;  // its work is the product of its sizes (matmul), not their sum
   std::vector<AttrSig> attrs;
   int words = 0;                // of its attributes
   Kernel native[kDTypes] = {};  // by the computation's dtype
@@ -88,9 +89,9 @@ struct NativeKernel {
 std::vector<NativeKernel>& native_kernels();
 
 // Kernels that the core itself calls.
-void copy_into(const Array& from, Array& to);        // same shape, any strides and dtypes on both sides
-Array cast(const Array& a, DType to);                // a fresh contiguous array
-void load_blas(const char* library);                 // OpenBLAS as scipy-openblas32 ships it; throws Error(kValue)
+void copy_into(const Array& from, Array& to);  // same shape, any strides and dtypes on both sides
+Array cast(const Array& a, DType to);          // a fresh contiguous array
+void load_blas(const char* library);           // OpenBLAS as scipy-openblas32 ships it; throws Error(kValue)
 
 // Infer, allocate, run, record the event. No autograd, no Python objects, no lock.
 // `sequence`: the number of the autograd node that the caller is about to make, 0 none.

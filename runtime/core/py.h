@@ -9,17 +9,16 @@ namespace perflab {
 
 // --- Tensor
 struct PyTensor {
-  PyObject_HEAD
-  TensorImpl* impl;  // counted, unless impl->owns_wrapper
+  PyObject_HEAD TensorImpl* impl;  // counted, unless impl->owns_wrapper
   PyObject *dict, *weak;
 };
 extern PyTypeObject* tensor_type;
 inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == tensor_type || PyType_IsSubtype(Py_TYPE(o), tensor_type); }
 inline TensorImpl* impl_of(PyObject* o) { return reinterpret_cast<PyTensor*>(o)->impl; }
-PyObject* wrap(TensorImpl*);                                    // takes the reference
-PyObject* wrap_as(PyTypeObject* subtype, TensorImpl*);          // the same, as a subclass
-void track(PyObject* wrapper);                                  // its graph reaches Python: the collector must see it
-void let_go(PyObject*) noexcept;                                // a Python reference, with or without the GIL
+PyObject* wrap(TensorImpl*);                            // takes the reference
+PyObject* wrap_as(PyTypeObject* subtype, TensorImpl*);  // the same, as a subclass
+void track(PyObject* wrapper);                          // its graph reaches Python: the collector must see it
+void let_go(PyObject*) noexcept;                        // a Python reference, with or without the GIL
 PyTypeObject* make_tensor_type();
 extern PyType_Slot life_slots[4], operator_slots[];
 
@@ -29,7 +28,7 @@ bool operand(PyObject*, Operand&, Array& cell);
 // Gives numbers the dtype that they will be computed in where a tensor among the operands settles it.
 void settle_numbers(const Op&, Operand* in, Array* cells);
 PyObject* call_op(const Op&, const Operand* in, int nin, const Attrs&);
-void bind_operators();   // Tensor's operator slots to the ops of those names
+void bind_operators();  // Tensor's operator slots to the ops of those names
 PyObject* subscript(PyObject* tensor, PyObject* key);
 PyTypeObject* make_op_type();
 PyObject* make_handle(Op&, bool in_place);
@@ -56,8 +55,8 @@ extern PyObject* error_types[5];  // by ErrorKind
 PyObject* raise_current();        // the C++ exception in flight as Python's; returns null
 
 // --- the GIL
-// Around the core: keeps the GIL until the work proves long (release_gil), takes it back at the end. A call of microseconds
-// that gave it away would wait a whole switch interval (5 ms) for it whenever another Python thread runs.
+// Around the core: keeps the GIL until the work proves long (release_gil), takes it back at the end. A call of
+// microseconds that gave it away would wait a whole switch interval (5 ms) for it whenever another Python thread runs.
 class LateGil {
  public:
   LateGil() : may_(std::exchange(engine_may_release, true)) {}

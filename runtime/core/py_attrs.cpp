@@ -13,7 +13,8 @@ int word_count(char kind) { return kind == 't' || kind == 'a' ? 1 + kMaxDim : 1;
 namespace {
 
 bool refuse(const std::string& op, const AttrSig& s, const char* wanted, PyObject* got) {
-  PyErr_Format(PyExc_TypeError, "%s: %s must be %s, not %.80s", op.c_str(), s.name.c_str(), wanted, Py_TYPE(got)->tp_name);
+  PyErr_Format(PyExc_TypeError, "%s: %s must be %s, not %.80s", op.c_str(), s.name.c_str(), wanted,
+               Py_TYPE(got)->tp_name);
   return false;
 }
 
@@ -52,7 +53,8 @@ bool to_dtype(const std::string& op, PyObject* o, int64_t& v) {
 
 bool items_to_words(const std::string& op, const AttrSig& s, PyObject* const* items, Py_ssize_t n, int64_t* words) {
   if (n > kMaxDim) {
-    PyErr_Format(PyExc_ValueError, "%s: %s has %zd items, at most %d are possible", op.c_str(), s.name.c_str(), n, kMaxDim);
+    PyErr_Format(PyExc_ValueError, "%s: %s has %zd items, at most %d are possible", op.c_str(), s.name.c_str(), n,
+                 kMaxDim);
     return false;
   }
   words[0] = n;
@@ -111,11 +113,16 @@ namespace {
 PyObject* from_words(const AttrSig& s, const int64_t* words) {
   if (s.kind != 'f' && s.kind != 'b' && words[0] == kNone) return Py_NewRef(Py_None);
   switch (s.kind) {
-    case 'i': return PyLong_FromLongLong(words[0]);
-    case 'b': return PyBool_FromLong(words[0] != 0);
-    case 'f': return PyFloat_FromDouble(std::bit_cast<double>(words[0]));
-    case 'd': return Py_NewRef(dtype_objects[words[0]]);
-    default: return shape_tuple(words + 1, static_cast<int>(words[0]));
+    case 'i':
+      return PyLong_FromLongLong(words[0]);
+    case 'b':
+      return PyBool_FromLong(words[0] != 0);
+    case 'f':
+      return PyFloat_FromDouble(std::bit_cast<double>(words[0]));
+    case 'd':
+      return Py_NewRef(dtype_objects[words[0]]);
+    default:
+      return shape_tuple(words + 1, static_cast<int>(words[0]));
   }
 }
 }  // namespace

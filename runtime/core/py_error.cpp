@@ -10,7 +10,8 @@ PyObject* raise_current() {
   try {
     throw;
   } catch (const PythonError&) {
-    if (!PyErr_Occurred()) PyErr_SetString(PyExc_SystemError, "the core unwound for a Python exception that is not there");
+    if (!PyErr_Occurred())
+      PyErr_SetString(PyExc_SystemError, "the core unwound for a Python exception that is not there");
   } catch (const Error& e) {
     PyObject* type = error_types[static_cast<int>(e.kind)];
     PyErr_SetString(type ? type : PyExc_RuntimeError, e.what());

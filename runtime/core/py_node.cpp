@@ -6,8 +6,7 @@ namespace {
 
 // --- the object behind grad_fn
 struct PyNode {
-  PyObject_HEAD
-  Node* node;
+  PyObject_HEAD Node* node;
 };
 PyTypeObject* node_type = nullptr;
 Node* node_of(PyObject* o) { return reinterpret_cast<PyNode*>(o)->node; }
@@ -83,7 +82,9 @@ PyObject* saved_tuple(Node* n) {
 // ctx._run_backward(saved, cotangents, create_graph) -> a tuple with a Tensor or None per edge
 PyObject* call_backward(Node* n, PyObject* cts, bool create_graph) {  // takes the reference of cts
   PyObject* saved = cts ? saved_tuple(n) : nullptr;
-  PyObject* r = saved ? PyObject_CallMethod(static_cast<PyObject*>(n->context), kRun, "OOO", saved, cts, create_graph ? Py_True : Py_False) : nullptr;
+  PyObject* r = saved ? PyObject_CallMethod(static_cast<PyObject*>(n->context), kRun, "OOO", saved, cts,
+                                            create_graph ? Py_True : Py_False)
+                      : nullptr;
   Py_XDECREF(saved);
   Py_XDECREF(cts);
   if (!r) throw PythonError();
@@ -109,7 +110,8 @@ void run_node(Node* n, const Array* cts, Array* outs) {
 
 void run_node_recorded(Node* n, Ref<TensorImpl>* cts, Ref<TensorImpl>* outs) {
   PyObject* args = PyTuple_New(n->nout);
-  for (int k = 0; args && k < n->nout; ++k) PyTuple_SET_ITEM(args, k, cts[k] ? wrap(Ref<TensorImpl>(cts[k]).take()) : Py_NewRef(Py_None));
+  for (int k = 0; args && k < n->nout; ++k)
+    PyTuple_SET_ITEM(args, k, cts[k] ? wrap(Ref<TensorImpl>(cts[k]).take()) : Py_NewRef(Py_None));
   PyObject* r = call_backward(n, args, true);
   for (int i = 0; i < n->nedges; ++i) {
     PyObject* v = PyTuple_GET_ITEM(r, i);
@@ -139,20 +141,24 @@ PyTypeObject* make_node_type() {
   run_python_node = run_node, run_python_node_recorded = run_node_recorded;
   context_name = [](void* c) { return std::string(Py_TYPE(static_cast<PyObject*>(c))->tp_name); };
   release_context = [](void* c) { let_go(static_cast<PyObject*>(c)); };
-  static PyType_Slot slots[] = {{Py_tp_dealloc, slot(dealloc)}, {Py_tp_repr, slot(represent)}, {Py_tp_methods, methods}, {0, nullptr}};
-  static PyType_Spec spec = {"perflab.runtime.Node", sizeof(PyNode), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  static PyType_Slot slots[] = {
+      {Py_tp_dealloc, slot(dealloc)}, {Py_tp_repr, slot(represent)}, {Py_tp_methods, methods}, {0, nullptr}};
+  static PyType_Spec spec = {"perflab.runtime.Node", sizeof(PyNode), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   return node_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
 }
 
-// attach(outputs, ctx, inputs, saved): ctx becomes the history of the outputs. inputs: a Tensor or None per argument of the
-// function. Gives the saved tensors that ctx must keep itself (they are neither inputs nor outputs), None for the others.
+// attach(outputs, ctx, inputs, saved): ctx becomes the history of the outputs. inputs: a Tensor or None per argument of
+// the function. Gives the saved tensors that ctx must keep itself (they are neither inputs nor outputs), None for the
+// others.
 PyObject* attach(PyObject* outputs, PyObject* ctx, PyObject* inputs, PyObject* saved) {
   Py_ssize_t nout = PyTuple_GET_SIZE(outputs), nin = PyTuple_GET_SIZE(inputs), nsaved = PyTuple_GET_SIZE(saved);
   auto node = Ref(make_node(static_cast<int>(nin), static_cast<int>(nsaved), static_cast<int>(nout), 0));
   node->context = Py_NewRef(ctx), node->reaches_python = true, node->sequence = next_sequence();
   auto wanted = [](PyObject* o) { return o != Py_None && impl_of(o)->requires_grad; };
   for (Py_ssize_t i = 0; i < nin; ++i)
-    if (wanted(PyTuple_GET_ITEM(inputs, i))) set_edge(node.get(), static_cast<int>(i), impl_of(PyTuple_GET_ITEM(inputs, i)));
+    if (wanted(PyTuple_GET_ITEM(inputs, i)))
+      set_edge(node.get(), static_cast<int>(i), impl_of(PyTuple_GET_ITEM(inputs, i)));
   PyObject* elsewhere = PyTuple_New(nsaved);
   for (Py_ssize_t k = 0; elsewhere && k < nsaved; ++k) {
     PyObject* s = PyTuple_GET_ITEM(saved, k);

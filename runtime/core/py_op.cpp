@@ -9,8 +9,7 @@ SymbolHook symbol_hook;
 namespace {
 
 struct OpHandle {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   Op* op;
   bool in_place;
   PyObject **names, **aliases;  // interned, one per attribute
@@ -30,7 +29,9 @@ PyObject* call_symbolic(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   PyObject* keywords = PyDict_New();
   for (Py_ssize_t k = 0; keywords && names && k < PyTuple_GET_SIZE(names); ++k)
     PyDict_SetItem(keywords, PyTuple_GET_ITEM(names, k), args[n + k]);
-  PyObject* r = positional && keywords ? PyObject_CallFunctionObjArgs(symbol_hook.call, self, positional, keywords, nullptr) : nullptr;
+  PyObject* r = positional && keywords
+                    ? PyObject_CallFunctionObjArgs(symbol_hook.call, self, positional, keywords, nullptr)
+                    : nullptr;
   Py_XDECREF(positional);
   Py_XDECREF(keywords);
   return r;
@@ -58,7 +59,8 @@ bool parse_attrs(const OpHandle* h, PyObject* const* args, Py_ssize_t first, Py_
   }
   for (int i = 0; at < n; ++at, ++i) {
     if (i >= nattrs) {
-      PyErr_Format(PyExc_TypeError, "%s takes at most %zd positional arguments, %zd were given", name, first + nattrs, n);
+      PyErr_Format(PyExc_TypeError, "%s takes at most %zd positional arguments, %zd were given", name, first + nattrs,
+                   n);
       return false;
     }
     if (!to_words(op.name, op.attrs[i], args[at], to.v + op.attrs[i].at)) return false;
@@ -88,8 +90,8 @@ bool parse_attrs(const OpHandle* h, PyObject* const* args, Py_ssize_t first, Py_
 
 PyObject* refuse_input(const Op& op, Py_ssize_t i, PyObject* o) {
   if (PyErr_Occurred()) return nullptr;
-  return PyErr_Format(PyExc_TypeError, "%s: argument %zd is a %.80s, not a Tensor or a number (tensor(...) makes one)", op.name.c_str(), i + 1,
-                      Py_TYPE(o)->tp_name);
+  return PyErr_Format(PyExc_TypeError, "%s: argument %zd is a %.80s, not a Tensor or a number (tensor(...) makes one)",
+                      op.name.c_str(), i + 1, Py_TYPE(o)->tp_name);
 }
 
 PyObject* call_list(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
@@ -132,7 +134,8 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* 
   const Op& op = *h->op;
   Py_ssize_t n = PyVectorcall_NARGS(flagged);
   if (op.list()) return call_list(self, args, n, names);
-  if (n < op.nin) return PyErr_Format(PyExc_TypeError, "%s takes %d tensors, %zd arguments were given", op.name.c_str(), op.nin, n);
+  if (n < op.nin)
+    return PyErr_Format(PyExc_TypeError, "%s takes %d tensors, %zd arguments were given", op.name.c_str(), op.nin, n);
   Operand in[kFewInputs];
   Array cells[kFewInputs];
   bool any = false;
@@ -147,7 +150,8 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* 
   if (!any) {
     for (int j = 0; j < op.nin; ++j)
       if (is_symbol(args[j])) return call_symbolic(self, args, n, names);
-    return PyErr_Format(PyExc_TypeError, "%s: no Tensor among the arguments (tensor(...) makes one of a number)", op.name.c_str());
+    return PyErr_Format(PyExc_TypeError, "%s: no Tensor among the arguments (tensor(...) makes one of a number)",
+                        op.name.c_str());
   }
   Attrs attrs;
   if (!parse_attrs(h, args, op.nin, n, names, attrs)) return nullptr;
@@ -177,7 +181,8 @@ PyObject* get_attribute(PyObject* self, PyObject* name) {  // what the handle la
 }
 
 PyObject* get_from_record(PyObject* self, void* name) {
-  return PyObject_GetAttrString(static_cast<PyObject*>(reinterpret_cast<OpHandle*>(self)->op->record), static_cast<const char*>(name));
+  return PyObject_GetAttrString(static_cast<PyObject*>(reinterpret_cast<OpHandle*>(self)->op->record),
+                                static_cast<const char*>(name));
 }
 
 PyObject* represent(PyObject* self) {
@@ -190,7 +195,9 @@ PyObject* get_name(PyObject* self, void*) {
   return PyUnicode_FromFormat("%s%s", h->op->name.c_str(), h->in_place ? "_" : "");
 }
 
-PyObject* get_record(PyObject* self, void*) { return Py_NewRef(static_cast<PyObject*>(reinterpret_cast<OpHandle*>(self)->op->record)); }
+PyObject* get_record(PyObject* self, void*) {
+  return Py_NewRef(static_cast<PyObject*>(reinterpret_cast<OpHandle*>(self)->op->record));
+}
 
 void dealloc(PyObject* self) {
   auto* h = reinterpret_cast<OpHandle*>(self);
@@ -256,7 +263,8 @@ PyTypeObject* make_op_type() {
                                 {Py_tp_members, members},
                                 {0, nullptr}};
   static PyType_Spec spec = {"perflab.runtime.OpHandle", sizeof(OpHandle), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR |
+                                 Py_TPFLAGS_DISALLOW_INSTANTIATION,
                              slots};
   return handle_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
 }
@@ -270,7 +278,8 @@ PyObject* make_handle(Op& op, bool in_place) {
   h->aliases = h->names + n;
   for (size_t i = 0; i < n; ++i) {
     h->names[i] = PyUnicode_InternFromString(op.attrs[i].name.c_str());
-    h->aliases[i] = PyUnicode_InternFromString((op.attrs[i].alias.empty() ? op.attrs[i].name : op.attrs[i].alias).c_str());
+    h->aliases[i] =
+        PyUnicode_InternFromString((op.attrs[i].alias.empty() ? op.attrs[i].name : op.attrs[i].alias).c_str());
   }
   return reinterpret_cast<PyObject*>(h);
 }

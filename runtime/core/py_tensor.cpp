@@ -25,7 +25,9 @@ int set_requires_grad(PyObject* o, PyObject* v, void*) {
   if (on < 0) return -1;
   TensorImpl* t = impl_of(o);
   if (on && kind(t->dtype) != DKind::kFloat)
-    return PyErr_Format(error_types[static_cast<int>(ErrorKind::kAutograd)], "only float tensors can require gradients, this one is %s", name(t->dtype)), -1;
+    return PyErr_Format(error_types[static_cast<int>(ErrorKind::kAutograd)],
+                        "only float tensors can require gradients, this one is %s", name(t->dtype)),
+           -1;
   if (!on && t->grad_fn) return autograd_error("requires_grad can be cleared on leaves alone: use detach()"), -1;
   t->requires_grad = on;
   return 0;
@@ -46,11 +48,12 @@ int set_grad(PyObject* o, PyObject* v, void*) {
   TensorImpl* t = impl_of(o);
   Ref<TensorImpl> grad;
   if (v && v != Py_None) {
-    if (!is_tensor(v)) return PyErr_Format(PyExc_TypeError, "grad must be a Tensor or None, not %.80s", Py_TYPE(v)->tp_name), -1;
+    if (!is_tensor(v))
+      return PyErr_Format(PyExc_TypeError, "grad must be a Tensor or None, not %.80s", Py_TYPE(v)->tp_name), -1;
     grad = Ref<TensorImpl>::share(impl_of(v));
     if (grad->dtype != t->dtype || !same_shape(*grad, *t))
-      return PyErr_Format(error_types[static_cast<int>(ErrorKind::kAutograd)], "grad of %s %s for a tensor of %s %s", name(grad->dtype),
-                          show(*grad).c_str(), name(t->dtype), show(*t).c_str()),
+      return PyErr_Format(error_types[static_cast<int>(ErrorKind::kAutograd)], "grad of %s %s for a tensor of %s %s",
+                          name(grad->dtype), show(*grad).c_str(), name(t->dtype), show(*t).c_str()),
              -1;
   }
   std::unique_lock guard(grad_lock(t));
@@ -70,21 +73,26 @@ PyObject* backward_method(PyObject* o, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"gradient", "retain_graph", "create_graph", nullptr};
   PyObject *gradient = Py_None, *retain_graph = Py_None;
   int create_graph = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOp:backward", const_cast<char**>(names), &gradient, &retain_graph, &create_graph)) return nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOp:backward", const_cast<char**>(names), &gradient, &retain_graph,
+                                   &create_graph))
+    return nullptr;
   int keep = retain_graph == Py_None ? create_graph : PyObject_IsTrue(retain_graph);
   if (keep < 0) return nullptr;
   auto t = Ref<TensorImpl>::share(impl_of(o));
   if (!t->requires_grad) return autograd_error("backward() of a tensor that does not require grad and has no grad_fn");
   TensorImpl* ct = nullptr;
   if (gradient != Py_None) {
-    if (!is_tensor(gradient)) return PyErr_Format(PyExc_TypeError, "gradient must be a Tensor, not %.80s", Py_TYPE(gradient)->tp_name);
+    if (!is_tensor(gradient))
+      return PyErr_Format(PyExc_TypeError, "gradient must be a Tensor, not %.80s", Py_TYPE(gradient)->tp_name);
     ct = impl_of(gradient);
     if (!same_shape(*ct, *t) || ct->dtype != t->dtype)
-      return PyErr_Format(error_types[static_cast<int>(ErrorKind::kAutograd)], "gradient is %s %s, but the tensor is %s %s", name(ct->dtype),
-                          show(*ct).c_str(), name(t->dtype), show(*t).c_str());
+      return PyErr_Format(error_types[static_cast<int>(ErrorKind::kAutograd)],
+                          "gradient is %s %s, but the tensor is %s %s", name(ct->dtype), show(*ct).c_str(),
+                          name(t->dtype), show(*t).c_str());
   } else if (t->numel != 1) {
     return PyErr_Format(error_types[static_cast<int>(ErrorKind::kAutograd)],
-                        "backward() without gradient= needs a tensor with one element, this one has shape %s", show(*t).c_str());
+                        "backward() without gradient= needs a tensor with one element, this one has shape %s",
+                        show(*t).c_str());
   }
   try {
     if (create_graph) {
@@ -102,11 +110,15 @@ PyObject* backward_method(PyObject* o, PyObject* args, PyObject* kwargs) {
 PyObject* item(PyObject* o, PyObject*) {
   TensorImpl* t = impl_of(o);
   if (t->numel != 1)
-    return PyErr_Format(PyExc_RuntimeError, "item() needs a tensor with one element, this one has shape %s", show(*t).c_str());
+    return PyErr_Format(PyExc_RuntimeError, "item() needs a tensor with one element, this one has shape %s",
+                        show(*t).c_str());
   switch (kind(t->dtype)) {
-    case DKind::kBool: return PyBool_FromLong(*t->as<bool>());
-    case DKind::kInt: return PyLong_FromLongLong(scalar_as<int64_t>(*t));
-    default: return PyFloat_FromDouble(scalar_as<double>(*t));
+    case DKind::kBool:
+      return PyBool_FromLong(*t->as<bool>());
+    case DKind::kInt:
+      return PyLong_FromLongLong(scalar_as<int64_t>(*t));
+    default:
+      return PyFloat_FromDouble(scalar_as<double>(*t));
   }
 }
 
@@ -133,8 +145,10 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
   static_assert(sizeof(int64_t) == sizeof(Py_ssize_t));
   TensorImpl* t = impl_of(o);
   view->obj = nullptr;
-  if (t->requires_grad) return PyErr_SetString(PyExc_BufferError, "the memory of a tensor that requires grad: use detach() first"), -1;
-  if (!t->contig && !(flags & PyBUF_STRIDES)) return PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous"), -1;
+  if (t->requires_grad)
+    return PyErr_SetString(PyExc_BufferError, "the memory of a tensor that requires grad: use detach() first"), -1;
+  if (!t->contig && !(flags & PyBUF_STRIDES))
+    return PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous"), -1;
   auto* dims = new Py_ssize_t[2 * kMaxDim];
   int64_t item = static_cast<int64_t>(item_size(t->dtype));
   for (int i = 0; i < t->ndim; ++i) dims[i] = t->shape[i], dims[kMaxDim + i] = t->strides[i] * item;
@@ -147,37 +161,44 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
 
 void release_buffer(PyObject*, Py_buffer* view) { delete[] static_cast<Py_ssize_t*>(view->internal); }
 
-PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject*) {  // Tensor(tensor): the same memory, without history
+PyObject* tensor_new(PyTypeObject* type, PyObject* args,
+                     PyObject*) {  // Tensor(tensor): the same memory, without history
   PyObject* source = nullptr;
   if (PyTuple_GET_SIZE(args) > 0) source = PyTuple_GET_ITEM(args, 0);
-  if (!source || !is_tensor(source)) return PyErr_SetString(PyExc_TypeError, "Tensor() takes a Tensor: tensor(data) makes one of numbers or an array"), nullptr;
+  if (!source || !is_tensor(source))
+    return PyErr_SetString(PyExc_TypeError, "Tensor() takes a Tensor: tensor(data) makes one of numbers or an array"),
+           nullptr;
   TensorImpl* t = make_tensor();
   t->alias(*impl_of(source));
   return wrap_as(type, t);
 }
 
 PyMethodDef methods[] = {
-    {"backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(backward_method)), METH_VARARGS | METH_KEYWORDS,
-     "backward(gradient=None, retain_graph=None, create_graph=False): adds the gradients of this tensor into the leaves' grad.\n\n"
+    {"backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(backward_method)),
+     METH_VARARGS | METH_KEYWORDS,
+     "backward(gradient=None, retain_graph=None, create_graph=False): adds the gradients of this tensor into the "
+     "leaves' grad.\n\n"
      "gradient: of this tensor's shape and dtype; may be left out for a tensor with one element."},
     {"item", item, METH_NOARGS, "The one element, as a Python number."},
     {"detach", detach, METH_NOARGS, "The same memory, cut from the graph."},
-    {"requires_grad_", requires_grad_method, METH_VARARGS, "requires_grad_(on=True): sets requires_grad, gives the tensor back."},
+    {"requires_grad_", requires_grad_method, METH_VARARGS,
+     "requires_grad_(on=True): sets requires_grad, gives the tensor back."},
     {"stride", stride, METH_NOARGS, "The steps from element to element along each axis, in elements."},
     {"numel", numel, METH_NOARGS, "The number of elements."},
     {"data_ptr", data_ptr, METH_NOARGS, "The address of the first element."},
     {"is_contiguous", is_contiguous, METH_NOARGS, "Whether the elements lie in C order without gaps."},
     {}};
 
-PyGetSetDef getset[] = {{"shape", get_shape, nullptr, "The size of each axis.", nullptr},
-                        {"ndim", get_ndim, nullptr, "The number of axes.", nullptr},
-                        {"dtype", get_dtype, nullptr, "The element type.", nullptr},
-                        {"requires_grad", get_requires_grad, set_requires_grad, "Whether gradients flow into this tensor.", nullptr},
-                        {"is_leaf", get_is_leaf, nullptr, "Whether no recorded op made this tensor.", nullptr},
-                        {"grad", get_grad, set_grad, "The accumulated gradient, or None.", nullptr},
-                        {"grad_fn", get_grad_fn, nullptr, "The node of the op that made this tensor, or None.", nullptr},
-                        {"_version", get_version, nullptr, "How often the memory was changed in place.", nullptr},
-                        {}};
+PyGetSetDef getset[] = {
+    {"shape", get_shape, nullptr, "The size of each axis.", nullptr},
+    {"ndim", get_ndim, nullptr, "The number of axes.", nullptr},
+    {"dtype", get_dtype, nullptr, "The element type.", nullptr},
+    {"requires_grad", get_requires_grad, set_requires_grad, "Whether gradients flow into this tensor.", nullptr},
+    {"is_leaf", get_is_leaf, nullptr, "Whether no recorded op made this tensor.", nullptr},
+    {"grad", get_grad, set_grad, "The accumulated gradient, or None.", nullptr},
+    {"grad_fn", get_grad_fn, nullptr, "The node of the op that made this tensor, or None.", nullptr},
+    {"_version", get_version, nullptr, "How often the memory was changed in place.", nullptr},
+    {}};
 
 PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict), READONLY, nullptr},
                          {"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weak), READONLY, nullptr},
@@ -196,7 +217,8 @@ PyTypeObject* make_tensor_type() {
                              {Py_bf_releasebuffer, slot(release_buffer)},
                              {0, nullptr}});
   release_wrapper = [](void* w) { let_go(static_cast<PyObject*>(w)); };
-  PyType_Spec spec = {"perflab.runtime.Tensor", sizeof(PyTensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
+  PyType_Spec spec = {"perflab.runtime.Tensor", sizeof(PyTensor), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
   return tensor_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
 }
 

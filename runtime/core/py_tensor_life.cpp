@@ -1,7 +1,7 @@
-// A Tensor wrapper's life. The wrapper holds one count of its impl, and the impl points back without a count. When Python
-// lets go of a wrapper that carries state (a subclass, attributes, weak references) while C++ still uses the impl, the
-// wrapper is revived and the impl owns it; when C++ lets go of such an impl, the wrapper gets the count back and Python's
-// count is dropped. A wrapper without state is simply dropped and made anew: nobody can tell.
+// A Tensor wrapper's life. The wrapper holds one count of its impl, and the impl points back without a count. When
+// Python lets go of a wrapper that carries state (a subclass, attributes, weak references) while C++ still uses the
+// impl, the wrapper is revived and the impl owns it; when C++ lets go of such an impl, the wrapper gets the count back
+// and Python's count is dropped. A wrapper without state is simply dropped and made anew: nobody can tell.
 #include <mutex>
 #include <vector>
 
@@ -78,7 +78,9 @@ int visit_nodes(Node* n, visitproc visit, void* arg, int depth) {
   return 0;
 }
 
-bool owns_alone(PyTensor* p) { return p->impl && !p->impl->owns_wrapper && p->impl->refs.load(std::memory_order_acquire) == 1; }
+bool owns_alone(PyTensor* p) {
+  return p->impl && !p->impl->owns_wrapper && p->impl->refs.load(std::memory_order_acquire) == 1;
+}
 
 int traverse(PyObject* o, visitproc visit, void* arg) {
   auto* p = reinterpret_cast<PyTensor*>(o);
@@ -136,7 +138,8 @@ PyObject* wrap(TensorImpl* t) {
   if (!p) return release(t), nullptr;
   p->impl = t, t->wrapper = p;
   auto* o = reinterpret_cast<PyObject*>(p);
-  // A cycle must pass through a Python object; one that reaches none cannot be part of one, so the collector need not see it.
+  // A cycle must pass through a Python object; one that reaches none cannot be part of one, so the collector need not
+  // see it.
   if (t->grad_fn && t->grad_fn->reaches_python) [[unlikely]]
     track(o);
   return o;
@@ -154,7 +157,9 @@ void track(PyObject* wrapper) {
   if (!PyObject_GC_IsTracked(wrapper)) PyObject_GC_Track(wrapper);
 }
 
-PyType_Slot life_slots[4] = {
-    {Py_tp_dealloc, slot(dealloc)}, {Py_tp_finalize, slot(finalize)}, {Py_tp_traverse, slot(traverse)}, {Py_tp_clear, slot(clear)}};
+PyType_Slot life_slots[4] = {{Py_tp_dealloc, slot(dealloc)},
+                             {Py_tp_finalize, slot(finalize)},
+                             {Py_tp_traverse, slot(traverse)},
+                             {Py_tp_clear, slot(clear)}};
 
 }  // namespace perflab

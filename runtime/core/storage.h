@@ -9,7 +9,7 @@ namespace perflab {
 
 struct alignas(64) Storage {  // where the memory is ours, it follows this header in the same block
   std::atomic<uint32_t> refs{1}, version{0};
-  size_t bytes;                            // of the memory, as asked for
+  size_t bytes;  // of the memory, as asked for
   void* data;
   void* owner = nullptr;                   // somebody else's memory (a numpy array's): who keeps it
   void (*release_owner)(void*) = nullptr;  // may be called on any thread, with or without the GIL

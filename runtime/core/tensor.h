@@ -1,5 +1,6 @@
 // TensorImpl: an Array with autograd state and a slot for its Python wrapper.
-// Who owns whom: tensor -> grad_fn -> edges -> earlier nodes and leaf tensors. Nodes keep Arrays (storage), never tensors.
+// Who owns whom: tensor -> grad_fn -> edges -> earlier nodes and leaf tensors. Nodes keep Arrays (storage), never
+// tensors.
 #pragma once
 #include <mutex>
 
@@ -12,11 +13,12 @@ struct Node;
 struct TensorImpl : Array {
   std::atomic<uint32_t> refs{1};
   bool requires_grad = false;
-  bool owns_wrapper = false;   // written under the GIL before the writer's own reference goes
-  bool is_view = false;        // shares its base's storage, made by an op
-  uint32_t view_version = 0;   // of the storage when the view was made: a later change of the base leaves its history stale
-  uint32_t output = 0;         // which output of grad_fn this is
-  void* wrapper = nullptr;     // the Python object; borrowed unless owns_wrapper
+  bool owns_wrapper = false;  // written under the GIL before the writer's own reference goes
+  bool is_view = false;       // shares its base's storage, made by an op
+  uint32_t view_version =
+      0;                // of the storage when the view was made: a later change of the base leaves its history stale
+  uint32_t output = 0;  // which output of grad_fn this is
+  void* wrapper = nullptr;  // the Python object; borrowed unless owns_wrapper
   Node* grad_fn = nullptr;
   TensorImpl* grad = nullptr;  // guarded by grad_lock(this)
 
@@ -37,7 +39,8 @@ struct Operand {
   const Array* array;
   TensorImpl* tensor;  // null: a number
 };
-// One op from operands to recorded results. `out` receives `nout` new tensors, owned by the caller; nout as count_outputs says.
+// One op from operands to recorded results. `out` receives `nout` new tensors, owned by the caller; nout as
+// count_outputs says.
 void apply(const Op&, const Operand* in, int nin, const Attrs&, TensorImpl** out, int nout);
 inline TensorImpl* apply(const Op& op, const Operand* in, int nin, const Attrs& attrs) {
   TensorImpl* out;

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from perflab.server.remote import RemoteLab
-from perflab.server.schema import Label, Origin
 
 from .conftest import BASE, Files, Perflab
 
@@ -34,19 +33,25 @@ def test_serve_refuses_a_lab_that_is_a_file(perflab: Perflab) -> None:
     assert (code, err) == (2, "perflab: file is a file, and a lab is a folder; name another with --lab\n")
 
 
-def test_a_server_serves_a_lab_until_it_is_interrupted(files: Files, tmp_path: Path) -> None:
-    script = "import sys; from perflab.server.commands.serve import Serve; import argparse\n"
-    script += "parser = argparse.ArgumentParser(); Serve().prepare_parser(parser)\n"
-    script += "raise SystemExit(Serve().run(parser.parse_args()))\n"
-    command = [sys.executable, "-c", script, "--port", "0", "--lab", str(tmp_path / "lab")]
+def test_a_server_serves_a_lab_until_it_is_interrupted(perflab: Perflab, files: Files) -> None:
+    script = "import sys; from perflab.profiler.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", script, "serve", "--port", "0", "--lab", "served"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        lab = RemoteLab(re.findall("http://[^ ]+", process.stdout.readline())[0])
+        url = re.findall("http://[^ ]+", process.stdout.readline())[0]
         path = files.trace("trace.json", 100)
-        taken = lab.upload(path, Label(name="trace.json", said=Origin(project="demo", commit=BASE)))
-        assert taken.trace is not None
-        with lab.trace_file(taken.trace) as file:
+        assert perflab("upload", path, "--project", "demo", "--commit", BASE, "--server", url) == (
+            0,
+            f"trace.json: a trace of demo at {BASE[:12]}, run 1\n",
+            "",
+        )
+        lab = RemoteLab(url)
+        with lab.trace_file(1) as file:
             assert file.read() == path.read_bytes()
         lab.close()
+        code, out, _ = perflab("gate", "--baseline", BASE, "--head", BASE, "--server", url)
+        assert code == 2
+        assert "There are no head runs" in out
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0
+    assert Path("served/lab.sqlite").exists()
