@@ -1,0 +1,140 @@
+"""profile() around real training steps."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perflab import runtime as rt
+from perflab.profiler import Trace, chrome, profile, record_function, schedule
+from perflab.profiler.analysis.gil import gil_waits
+from perflab.profiler.analysis.memory import memory_curve
+from perflab.profiler.analysis.steps import steps
+from perflab.profiler.analysis.summary import summarize
+from perflab.runtime import nn, optim
+
+
+class Double(rt.Function):
+    @staticmethod
+    def forward(ctx: Any, a: rt.Tensor) -> rt.Tensor:
+        return a * 2.0
+
+    @staticmethod
+    def backward(ctx: Any, gradient: rt.Tensor) -> rt.Tensor:
+        return gradient * 2.0
+
+
+@pytest.fixture(scope="module")
+def prof() -> profile:
+    model = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 10))
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    x, y = rt.randn(16, 32), rt.randint(0, 10, (16,))
+    with profile(schedule=schedule(wait=1, warmup=1, active=3)) as running:
+        for _ in range(5):
+            with record_function("forward"):
+                loss = nn.functional.cross_entropy(Double.apply(model(x)), y)
+            optimizer.zero_grad()
+            with record_function("backward"):
+                loss.backward()
+            optimizer.step()
+            running.step()
+    return running
+
+
+@pytest.fixture(scope="module")
+def trace(prof: profile) -> Trace:
+    prof.trace.check()
+    return prof.trace
+
+
+def test_steps_hold_the_ops_and_ops_their_kernels(trace: Trace) -> None:
+    assert [step.number for step in steps(trace)] == [2, 3, 4]
+    names = trace.name_of(range(len(trace.slices)))
+    parents = [names[row] if row >= 0 else "" for row in trace.slices.parent.tolist()]
+    kernels = trace.select(category="kernel").tolist()
+    assert len(kernels) > 20
+    assert all(names[row].startswith(parents[row]) for row in kernels)
+    assert parents[names.index("log_softmax")] == "cross_entropy"
+    assert parents[names.index("cross_entropy")] == "forward"
+    assert parents[names.index("forward")] == "ProfilerStep#2"
+
+
+def test_ops_tell_their_inputs_and_module(trace: Trace) -> None:
+    args = trace.args_of(int(trace.select(category="cpu_op", name="matmul")[0]))
+    assert args["Input Dims"] == [[16, 32], [32, 64]]
+    assert args["Input type"] == ["float", "float"]
+    assert args["Module Hierarchy"] == "Sequential.0"
+    assert args["Sequence number"] > 0
+
+
+def test_every_backward_node_is_tied_to_its_op(trace: Trace) -> None:
+    names = trace.name_of(range(len(trace.slices)))
+    arrows = zip(trace.flows.source.tolist(), trace.flows.target.tolist(), strict=True)
+    found = {(names[source], names[target]) for source, target in arrows}
+    assert found >= {("matmul", "MatmulBackward0"), ("log_softmax", "LogSoftmaxBackward0"), ("relu", "ReluBackward0")}
+    assert "DoubleBackward" in names
+    assert all(trace.slices.start[trace.flows.source] < trace.slices.start[trace.flows.target])
+
+
+def test_the_table_and_the_summary_agree(prof: profile, trace: Trace) -> None:
+    table = prof.key_averages().table(sort_by="self_cpu_time_total", row_limit=-1)
+    assert "matmul" in table
+    summary = summarize(trace)
+    assert summary.steps == 3
+    assert summary.ops == sum(row.count for row in prof.key_averages())
+
+
+def test_the_file_holds_the_same_events(prof: profile, trace: Trace, tmp_path: Path) -> None:
+    prof.export_chrome_trace(tmp_path / "trace.json.gz")
+    again = chrome.read(tmp_path / "trace.json.gz")
+    again.check()
+    for column in ("start", "duration", "depth", "parent"):
+        assert np.array_equal(getattr(again.slices, column), getattr(trace.slices, column))
+    assert again.name_of(range(len(again.slices))) == trace.name_of(range(len(trace.slices)))
+    assert np.array_equal(again.flows.target, trace.flows.target)
+    assert again.metadata == trace.metadata
+
+
+def test_memory_totals_are_the_allocators() -> None:
+    kept = []
+    with profile() as prof:
+        before = rt.memory_stats()["allocated_bytes"]
+        kept.append(rt.zeros((100, 100)) + 1.0)
+        _gone = kept[0] * kept[0]
+        del _gone
+        kept.append(kept[0].reshape(10, 1000))
+        after = rt.memory_stats()["allocated_bytes"]
+    curve = memory_curve(prof.trace)
+    assert (curve.allocated[0], curve.allocated[-1]) == (before, after)
+    assert curve.peak_bytes >= before + 80_000
+    assert after - before == 40_000
+
+
+def test_ops_of_other_threads_have_tracks_of_their_own() -> None:
+    x = rt.ones((4,))
+    thread = threading.Thread(target=lambda: x + x, name="worker")
+    with profile() as prof:
+        x * x
+        thread.start()
+        thread.join()
+    tracks = {prof.trace.tracks[number].name for number in prof.trace.slices.track.tolist()}
+    assert len(tracks) == 2
+    assert threading.current_thread().name in tracks
+
+
+def test_the_engine_tells_when_it_took_the_gil() -> None:
+    """A pass that proves long gives the GIL away and takes it for a backward written in Python."""
+    x = rt.ones((600, 600))
+    x.requires_grad_()
+    y = Double.apply(x @ x)
+    for _ in range(6):
+        y = y @ x
+    with profile() as prof:
+        y.sum().backward()
+    waits = gil_waits(prof.trace)
+    assert waits
+    assert all(wait.wait_ns >= 0 and wait.hold_ns >= 0 for wait in waits)
+    main = {prof.trace.tracks[wait.track].tid for wait in waits}
+    assert main == {threading.get_native_id()}
