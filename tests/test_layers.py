@@ -20,9 +20,12 @@ RUNTIME = (
     {"_core"},
     {"errors"},
     {"spec"},
+    {"op"},
     {"program"},
     {"registry"},
     {"ops"},
+    {"creation"},
+    {"random"},
     {"tensor"},
     {"autograd"},
     {"nn", "optim"},
@@ -39,7 +42,7 @@ ONLY = {
     "httpx": ("server/",),
 }
 # The only C++ files that may know Python.
-KNOWS_PYTHON = re.compile(r"(bind_\w+|py_\w+)\.(cpp|h)|py\.h|gil\.cpp|module\.cpp")
+KNOWS_PYTHON = re.compile(r"(bind_\w+|py_\w+)\.(cpp|h)|py\.h|bind\.h|gil\.cpp|module\.cpp")
 PYTHON_INCLUDE = re.compile(
     r'^\s*#\s*include\s*[<"](Python\.h|nanobind/.*|(?:.*/)?py(?:_\w+)?\.h|(?:.*/)?bind_\w+\.h)[>"]', re.MULTILINE
 )
