@@ -24,10 +24,7 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tens
 
     Without `dtype`, Python's floats become float32, its ints int64, and arrays keep theirs.
     """
-    array = _to_array(data, dtype)
-    if isinstance(data, np.ndarray | Tensor) and np.shares_memory(array, np.asarray(data)):
-        array = array.copy()
-    return _core.from_numpy(array).requires_grad_(requires_grad)
+    return copied(_to_array(data, dtype)).requires_grad_(requires_grad)
 
 
 def asarray(data: Any, *, dtype: Any = None, copy: bool | None = None) -> Tensor:
@@ -86,7 +83,14 @@ def arange(start: float, stop: float | None = None, step: float = 1, *, dtype: A
         raise ArgumentError("arange: a step of 0 never arrives: use another")
     first, end = (0, start) if stop is None else (start, stop)
     values = np.arange(first, end, step)
-    return _core.from_numpy(values.astype(_default(values).numpy if dtype is None else as_dtype(dtype).numpy))
+    return copied(values.astype(_default(values).numpy if dtype is None else as_dtype(dtype).numpy))
+
+
+def copied(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor with a copy of the array, in memory of the runtime's own allocator, which traces show."""
+    made = _core.empty(array.shape, as_dtype(array.dtype))
+    np.asarray(made)[...] = array
+    return made
 
 
 def _filled(shape: tuple[int, ...], value: Any, dtype: DType, requires_grad: bool) -> Tensor:

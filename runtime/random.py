@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from .creation import shape_of
+from .creation import copied, shape_of
 from .spec import as_dtype, float32, int64
 
 _generator = np.random.Generator(np.random.Philox(0))
@@ -24,13 +24,13 @@ def generator() -> np.random.Generator:
 
 def rand(*shape: Any, dtype: Any = float32, requires_grad: bool = False) -> _core.Tensor:
     """Uniform in [0, 1): `rand(2, 3)` or `rand((2, 3))`; float32 or float64."""
-    made = _core.from_numpy(np.asarray(_generator.random(shape_of(shape), dtype=as_dtype(dtype).numpy)))
+    made = copied(np.asarray(_generator.random(shape_of(shape), dtype=as_dtype(dtype).numpy)))
     return made.requires_grad_(requires_grad)
 
 
 def randn(*shape: Any, dtype: Any = float32, requires_grad: bool = False) -> _core.Tensor:
     """Normal with mean 0 and variance 1: `randn(2, 3)` or `randn((2, 3))`; float32 or float64."""
-    made = _core.from_numpy(np.asarray(_generator.standard_normal(shape_of(shape), dtype=as_dtype(dtype).numpy)))
+    made = copied(np.asarray(_generator.standard_normal(shape_of(shape), dtype=as_dtype(dtype).numpy)))
     return made.requires_grad_(requires_grad)
 
 
@@ -38,4 +38,4 @@ def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = int64)
     """Integers from low to high - 1, all as likely: `randint(0, 10, (2, 3))`, or `randint(10, (2, 3))` from 0."""
     if size is None:
         low, high, size = 0, low, high
-    return _core.from_numpy(np.asarray(_generator.integers(low, high, shape_of((size,)), dtype=as_dtype(dtype).numpy)))
+    return copied(np.asarray(_generator.integers(low, high, shape_of((size,)), dtype=as_dtype(dtype).numpy)))
