@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from perflab import runtime as rt
 from perflab.profiler import chrome
 from perflab.profiler.analysis.averages import key_averages
