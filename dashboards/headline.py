@@ -16,7 +16,8 @@ from .views import CompareView, VerdictRow
 
 CULPRITS = 3
 WORTH_NAMING = 0.02
-NOTICEABLE = 0.02
+# Of a step or of the peak; what changes by less gets no colour of better or worse.
+NOTICEABLE = 0.01
 
 
 @dataclass(frozen=True)
@@ -72,19 +73,21 @@ def _span_stat(span_ns: int, steps: Sequence[Step]) -> Stat:
 def compare_stats(diff: TraceDiff) -> list[Stat]:
     """Step time, op count, peak memory and GIL wait of both sides, head after base."""
     base_ops, head_ops = sum(op.base_count for op in diff.ops), sum(op.head_count for op in diff.ops)
+    step, peak = diff.base_step_ns, diff.peak_bytes_base
+    waits = (diff.gil_wait_ns_base, diff.gil_wait_ns_head)
     return [
-        _pair("step time", diff.base_step_ns, diff.head_step_ns, units.duration),
-        _pair("ops a step", base_ops, head_ops, units.whole),
-        _pair("peak memory", diff.peak_bytes_base, diff.peak_bytes_head, units.size),
-        _pair("waiting for the GIL", diff.gil_wait_ns_base, diff.gil_wait_ns_head, units.duration),
+        _pair("step time", step, diff.head_step_ns, units.duration, NOTICEABLE * step),
+        _pair("ops a step", base_ops, head_ops, units.whole, 0),
+        _pair("peak memory", peak, diff.peak_bytes_head, units.size, NOTICEABLE * peak),
+        _pair("waiting for the GIL", *waits, units.duration, NOTICEABLE * step),
     ]
 
 
-def _pair(label: str, base: float, head: float, words: units.Words) -> Stat:
+def _pair(label: str, base: float, head: float, words: units.Words, noticeable: float) -> Stat:
     value = f"{words(base)} → {words(head)}"
     if words(base) == words(head):
         return Stat(label, words(head), "no difference")
-    tone = "" if abs(head - base) < NOTICEABLE * base else "worse" if head > base else "better"
+    tone = "" if abs(head - base) < noticeable else "worse" if head > base else "better"
     change = f"{units.signed(words(head - base))}, {units.change(base, head)}" if base else units.signed(words(head))
     return Stat(label, value, change, tone)
 

@@ -40,7 +40,7 @@ def figure(view: SeriesView) -> go.Figure:
     )
     drawn.add_scatter(
         name="runs",
-        x=[at + offset for at in positions for offset in _side_by_side(len(view.points[at].values))],
+        x=[at + offset for at in positions for offset in _side_by_side(len(view.points[at].values), len(positions))],
         y=[value / scale.divisor for point in view.points for value in point.values],
         mode="markers",
         marker={"size": 5, "color": theme.NEUTRAL, "opacity": 0.55},
@@ -64,9 +64,10 @@ def figure(view: SeriesView) -> go.Figure:
     return drawn
 
 
-def _side_by_side(count: int) -> list[float]:
-    # In the order of the runs, so that a drift from run to run shows.
-    return [0.3 * ((number + 0.5) / count - 0.5) for number in range(count)]
+def _side_by_side(count: int, commits: int) -> list[float]:
+    # In the order of the runs, so that a drift from run to run shows; few commits stand far apart.
+    width = min(0.02 * commits, 0.4)
+    return [width * ((number + 0.5) / count - 0.5) for number in range(count)]
 
 
 def _value_scale(view: SeriesView) -> units.Scale:
