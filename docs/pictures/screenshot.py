@@ -16,13 +16,12 @@ from playwright.sync_api import Page, sync_playwright
 
 PERFLAB = Path(sys.executable).with_name("perflab")
 PICTURE = Path(__file__).with_name("dashboard.png")
-WINDOW = {"width": 1440, "height": 900}
 
 
 @contextmanager
 def served(lab: Path) -> Iterator[str]:
     """The address at which a lab is served."""
-    command = [PERFLAB, "serve", "--lab", lab, "--port", "0"]
+    command = [str(PERFLAB), "serve", "--lab", str(lab), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
@@ -54,7 +53,7 @@ def main() -> None:
         subprocess.run([PERFLAB, "demo", "--exit", "--lab", lab], check=True)
         with served(lab) as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-            take(browser.new_page(viewport=WINDOW), address)
+            take(browser.new_page(viewport={"width": 1440, "height": 900}), address)
             browser.close()
     print(f"{PICTURE}: {PICTURE.stat().st_size:,} bytes")
 
