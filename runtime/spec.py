@@ -26,6 +26,7 @@ class DType:
 
     @property
     def is_floating_point(self) -> bool:
+        """Whether it is float32 or float64."""
         return self.kind == "f"
 
     def __repr__(self) -> str:

@@ -204,12 +204,17 @@ PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict)
                          {"__weaklistoffset__", T_PYSSIZET, offsetof(PyTensor, weak), READONLY, nullptr},
                          {}};
 
+char doc[] =
+    "A strided array on the CPU that gradients can flow through; made by tensor(), zeros(), from_numpy() and ops.\n\n"
+    "It has PyTorch's methods and operators. Views of it (reshape, slices) share its memory.";
+
 }  // namespace
 
 PyTypeObject* make_tensor_type() {
   std::vector<PyType_Slot> slots(std::begin(life_slots), std::end(life_slots));
   for (PyType_Slot* s = operator_slots; s->slot; ++s) slots.push_back(*s);
-  slots.insert(slots.end(), {{Py_tp_new, slot(tensor_new)},
+  slots.insert(slots.end(), {{Py_tp_doc, doc},
+                             {Py_tp_new, slot(tensor_new)},
                              {Py_tp_methods, methods},
                              {Py_tp_getset, getset},
                              {Py_tp_members, members},
