@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .builder import TraceBuilder, spelling
+from .args import spelling
+from .builder import TraceBuilder
 from .chrome_flows import FlowPoint, bind
 from .trace import Int64s, Json, Trace, Track
 

@@ -5,9 +5,9 @@ nest. Waiting for the GIL and holding it begin and end anywhere, so they lie on 
 is the thread's plus `GIL_TID`, and the argument `Thread` of its slices is the thread's tid.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +16,28 @@ from .analysis.gil import HELD, THREAD, WAIT
 from .analysis.ops import MEMORY
 from .analysis.steps import STEP
 from .builder import TraceBuilder
+from .events import (
+    ALLOC,
+    ANNOTATION,
+    BACKENDS,
+    COMPOSITE,
+    DTYPES,
+    FREE,
+    GIL,
+    HAS_KERNEL,
+    NAME_INTERNED,
+    NODE,
+    OP,
+    OUTPUT_ALLOCATED,
+    STEP_MARK,
+)
+from .pages import Page, Pages, trace_of
+from .stretches import NOTHING, Placed, Stretch, cut, stretches
 from .trace import Int64s, Json, Trace, Track
 
-EVENT = np.dtype(
-    [("t0", "<i8"), ("t1", "<i8"), ("t2", "<i8"), ("kind", "<u2"), ("flags", "<u2"), ("name", "<u4"),
-     ("sequence", "<u8"), ("address", "<u8"), ("bytes", "<u8"), ("shapes", "<u4"), ("scope", "<u4")]
-)  # fmt: skip
-OP, NODE, ALLOC, FREE, GIL, ANNOTATION, STEP_MARK, COMPOSITE = range(1, 9)  # values of `kind`
 GIL_TID = 10_000_000  # above the highest thread id of Linux
 
-_BACKENDS = ("view", "native", "numpy")  # bits 0-2 of an op's flags; a view has no kernel
-_DTYPES = ("bool", "int32", "int64", "float32", "float64")  # bits 3-7
-_OUTPUT_ALLOCATED = 1 << 8
-_NAME_INTERNED = 1  # flag of a node: its name is an interned string
-_INPUT_TYPES = dict(zip(_DTYPES, ("bool", "int", "long int", "float", "double"), strict=True))  # as torch spells them
+_INPUT_TYPES = dict(zip(DTYPES, ("bool", "int", "long int", "float", "double"), strict=True))  # as torch spells them
 
 Events: TypeAlias = NDArray[np.void]
 Shapes: TypeAlias = Sequence[Sequence[tuple[str, tuple[int, ...]]]]
@@ -71,179 +79,220 @@ class Recording:
 
 def to_trace(recording: Recording, *, shapes: bool = True, memory: bool = True) -> Trace:
     """The trace of a recording, with or without input shapes and memory events."""
-    return _Conversion(recording).trace(shapes, memory)
+    return trace_of(to_pages(recording, shapes=shapes, memory=memory))
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The events of one kind in one array of them, and the track of their thread."""
-
-    thread: int
-    track: int
-    events: Events
-    rows: Int64s
-
-    def column(self, name: str) -> NDArray[Any]:
-        return self.events[name][self.rows]
+def to_pages(recording: Recording, *, shapes: bool = True, memory: bool = True) -> Pages:
+    """The same trace as pages, made while they are taken: for a long recording that is only written."""
+    return _Conversion(recording, shapes, memory).pages()
 
 
 class _Conversion:
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
+    def __init__(self, recording: Recording, shapes: bool, memory: bool) -> None:
         self._builder = TraceBuilder(recording.metadata)
+        self._clock, self._pid, self._ops = recording.clock, recording.pid, recording.ops
+        self._names = recording.threads
         self._op_names = self._ids(recording.ops)
+        self._backward_names = self._ids([backward_name(name) for name in recording.ops])
         self._strings = self._ids(recording.strings)
-        ticks = [events["t0"][events["kind"] > 0] for _, events in recording.events]
-        ticks.append(np.array([tick for tick, _ in recording.reserved], dtype=np.int64))
-        self._origin = int(min((column.min() for column in ticks if len(column)), default=recording.clock.tick0))
-        base = self._ns(np.array([recording.clock.tick0]))
-        self._builder.metadata["baseTimeNanoseconds"] = recording.clock.ns0 - int(base[0])
+        self._waits, self._holds = (self._ids([prefix + text for text in recording.strings]) for prefix in (WAIT, HELD))
+        self._kernel_names = np.full(len(recording.ops) << 8, -1, dtype=np.int64)  # by op and flags, as they come
+        table = recording.shapes if shapes else ()
+        self._dims: list[Json] = [[list(shape) for _, shape in inputs] for inputs in table]
+        self._types: list[Json] = [[_INPUT_TYPES.get(dtype, dtype) for dtype, _ in inputs] for inputs in table]
+        self._modules: list[Json] = list(recording.strings)
+        self._tracks = _Lookup()
+        self._gil_tracks = _Lookup()
+        self._look_ahead(recording)
+        self._memory = _Memory(recording, self._builder, self._ns, self._track(recording.pid)) if memory else None
 
-    def trace(self, shapes: bool, memory: bool) -> Trace:
-        # Of slices with the same times the one added first is around the others.
-        steps, annotations, composites = (list(self._parts(kind)) for kind in (STEP_MARK, ANNOTATION, COMPOSITE))
-        for part in steps:
-            texts = np.array([self._builder.string(f"{STEP}{number}") for number in part.column("name").tolist()])
-            self._add(part, "t0", texts, "user_annotation")
-        for part in annotations:
-            self._add(part, "t0", self._strings[part.column("name")], "user_annotation")
-        for part in composites:
-            self._add(part, "t0", self._strings[part.column("name")], "cpu_op")
-        nodes = [(part, self._add_nodes(part)) for part in self._parts(NODE)]
-        ops = [(part, self._add_ops(part, shapes)) for part in self._parts(OP)]
-        self._tie(ops, nodes)
-        for part in self._parts(GIL):
-            self._add_gil(part)
-        if memory:
-            self._add_memory()
-        return self._builder.build()
+    def _look_ahead(self, recording: Recording) -> None:
+        """Find out when each piece begins, which tracks there are, and which ops made nodes that ran."""
+        pieces, made, ran, ran_number = [], [_NONE], [_NONE], [_NONE]
+        for piece in cut(recording.events):
+            stretch = piece.whole()
+            if not len(stretch):
+                continue
+            kind, sequence, t0 = stretch["kind"], stretch["sequence"].astype(np.int64), stretch["t0"]
+            made.append(sequence[(kind == OP) & (sequence > 0)])
+            nodes = (kind == NODE) & (sequence > 0)
+            ran.append(sequence[nodes])
+            ran_number.append(stretch.number[nodes])
+            pieces.append((piece, np.array([t0[0], t0.min(), t0.max()])))
+            self._tracks[piece.thread] = self._track(piece.thread)
+            if np.any(kind == GIL):
+                self._gil_tracks[piece.thread] = self._track(piece.thread, gil=True)
+        begins = [*(int(ticks[1]) for _, ticks in pieces), *(tick for tick, _ in recording.reserved)]
+        self._origin = min(begins, default=recording.clock.tick0)
+        base = int(self._ns(np.array([recording.clock.tick0]))[0])
+        self._builder.metadata["baseTimeNanoseconds"] = recording.clock.ns0 - base
+        self._pieces = [Placed(piece, *self._ns(ticks).tolist()) for piece, ticks in pieces]
+        self._made = np.unique(np.concatenate(made))
+        order = np.argsort(np.concatenate(ran), kind="stable")
+        self._ran, self._ran_number = np.concatenate(ran)[order], np.concatenate(ran_number)[order]
+
+    def pages(self) -> Pages:
+        builder = self._builder
+        return Pages(builder.strings, builder.tracks, builder.metadata, self._each_page())
+
+    def _each_page(self) -> Iterator[Page]:
+        running = NOTHING  # has begun: its kernel, or holding the GIL, is still to come
+        for stretch, until in stretches(self._pieces, self._ns):
+            self._add_begun(stretch)
+            kind = stretch["kind"]
+            running = Stretch.joined((running, stretch.at((kind == OP) | (kind == GIL))))
+            ready = self._ns(running["t1"]) < until
+            middle, running = running.at(ready), running.at(~ready)
+            self._add_middle(middle)
+            if self._memory:
+                self._memory.add(stretch, middle, self._tracks, until)
+            yield self._builder.take_page()
 
     def _ids(self, names: Sequence[str]) -> NDArray[np.int64]:
         return np.array([self._builder.string(name) for name in names], dtype=np.int64)
 
     def _ns(self, ticks: Int64s) -> Int64s:
-        return self._recording.clock.ns_between(ticks, self._origin)
-
-    def _parts(self, kind: int) -> Iterator[_Part]:
-        for thread, events in self._recording.events:
-            rows = np.flatnonzero(events["kind"] == kind)
-            if len(rows):
-                yield _Part(thread, self._track(thread), events, rows)
+        return self._clock.ns_between(ticks, self._origin)
 
     def _track(self, thread: int, *, gil: bool = False) -> int:
-        name = self._recording.threads.get(thread, f"thread {thread}")
+        name = self._names.get(thread, f"thread {thread}")
         tid, name = (thread + GIL_TID, f"{name} GIL") if gil else (thread, name)
-        return self._builder.track(Track(self._recording.pid, tid, name, "python"))
+        return self._builder.track(Track(self._pid, tid, name, "python"))
 
-    def _add(self, part: _Part, begin: str, names: NDArray[Any], category: str) -> Int64s:
-        """Slices from the stamp `begin` to the end of each event; their handles."""
-        start, end = self._ns(part.column(begin)), self._ns(part.column("t2"))
-        first = self._builder.slices(start, end - start, part.track, names, self._builder.string(category))
-        return np.arange(first, first + len(part.rows))
+    def _add_begun(self, stretch: Stretch) -> None:
+        """The slices that begin with their events. Of those with the same times the one added first is outside."""
+        kind = stretch["kind"]
+        steps, annotations, composites, nodes, ops, waits = (
+            stretch.at(kind == number) for number in (STEP_MARK, ANNOTATION, COMPOSITE, NODE, OP, GIL)
+        )
+        texts = [f"{STEP}{number}" for number in steps["name"].tolist()]
+        self._add(steps, "t0", "t2", self._ids(texts), "user_annotation")
+        self._add(annotations, "t0", "t2", self._strings[annotations["name"]], "user_annotation")
+        self._add(composites, "t0", "t2", self._strings[composites["name"]], "cpu_op")
+        self._add_nodes(nodes)
+        self._add_ops(ops)
+        self._add(waits, "t0", "t1", self._waits[waits["name"]], "gil")
 
-    def _add_nodes(self, part: _Part) -> Int64s:
-        backward = self._ids([backward_name(name) for name in self._recording.ops])
-        name = part.column("name")
-        interned = (part.column("flags") & _NAME_INTERNED) > 0
-        names = np.empty(len(name), dtype=np.int64)
-        names[interned] = self._strings[name[interned]]
-        names[~interned] = backward[name[~interned]]
-        handles = self._add(part, "t0", names, "autograd")
-        self._builder.slice_args("Sequence number", handles, part.column("sequence"))
+    def _add_middle(self, events: Stretch) -> None:
+        """The slices that begin in the middle of their events."""
+        kernels = events.at((events["kind"] == OP) & (events["flags"] & HAS_KERNEL > 0))
+        handles = self._add(kernels, "t1", "t2", self._names_of_kernels(kernels), "kernel")
+        self._builder.slice_args("External id", handles, kernels.number + 1)
+        held = events.at(events["kind"] == GIL)
+        self._add(held, "t1", "t2", self._holds[held["name"]], "gil")
+
+    def _add(self, events: Stretch, begin: str, end: str, names: Int64s, category: str) -> Int64s:
+        """Slices from one stamp of each event to another; their handles."""
+        start = self._ns(events[begin])
+        tracks = self._gil_tracks if category == "gil" else self._tracks
+        first = self._builder.slices(
+            start, self._ns(events[end]) - start, tracks.of(events.thread), names, self._builder.string(category)
+        )
+        handles = np.arange(first, first + len(events))
+        if category == "gil":
+            self._builder.slice_args(THREAD, handles, events.thread)
         return handles
 
-    def _add_ops(self, part: _Part, shapes: bool) -> Int64s:
+    def _add_nodes(self, nodes: Stretch) -> None:
+        interned = nodes["flags"] & NAME_INTERNED > 0
+        names = np.empty(len(nodes), dtype=np.int64)
+        names[interned] = self._strings[nodes["name"][interned]]
+        names[~interned] = self._backward_names[nodes["name"][~interned]]
+        handles = self._add(nodes, "t0", "t2", names, "autograd")
+        sequence = nodes["sequence"].astype(np.int64)
+        self._builder.slice_args("Sequence number", handles, sequence)
+        tied = np.isin(sequence, self._made)
+        self._builder.flow_ends(handles[tied], nodes.number[tied], self._builder.string(_FLOW), True)
+
+    def _add_ops(self, ops: Stretch) -> None:
         builder = self._builder
-        name, flags = part.column("name"), part.column("flags")
-        handles = self._add(part, "t0", self._op_names[name], "cpu_op")
-        builder.slice_args("External id", handles, handles + 1)
-        sequence = part.column("sequence")
-        builder.slice_args("Sequence number", handles[sequence > 0], sequence[sequence > 0])
-        if shapes:
-            ids = part.column("shapes")
-            table = self._recording.shapes
-            dims: list[Json] = [[list(shape) for _, shape in inputs] for inputs in table]
-            types: list[Json] = [[_INPUT_TYPES.get(dtype, dtype) for dtype, _ in inputs] for inputs in table]
-            builder.slice_args("Input Dims", handles[ids > 0], ids[ids > 0], table=dims)
-            builder.slice_args("Input type", handles[ids > 0], ids[ids > 0], table=types)
-        scope = part.column("scope")
-        modules: list[Json] = list(self._recording.strings)
-        builder.slice_args("Module Hierarchy", handles[scope > 0], scope[scope > 0], table=modules)
+        handles = self._add(ops, "t0", "t2", self._op_names[ops["name"]], "cpu_op")
+        builder.slice_args("External id", handles, ops.number + 1)
+        sequence = ops["sequence"].astype(np.int64)
+        made = sequence > 0
+        builder.slice_args("Sequence number", handles[made], sequence[made])
+        if self._dims:
+            known = ops["shapes"] > 0
+            shown, ids = handles[known], ops["shapes"][known]
+            builder.slice_args("Input Dims", shown, ids, table=self._dims)
+            builder.slice_args("Input type", shown, ids, table=self._types)
+        scope = ops["scope"]
+        builder.slice_args("Module Hierarchy", handles[scope > 0], scope[scope > 0], table=self._modules)
+        # an arrow to each node of that number that ran: its id is the number of the node's event
+        first, last = (np.searchsorted(self._ran, sequence[made], side=side) for side in ("left", "right"))
+        count = last - first
+        each = np.repeat(first, count) + np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        builder.flow_ends(np.repeat(handles[made], count), self._ran_number[each], builder.string(_FLOW), False)
 
-        ran = np.flatnonzero(flags & 7)
-        kernels = _Part(part.thread, part.track, part.events, part.rows[ran])
-        kernel_handles = self._add(kernels, "t1", self._kernel_names(name[ran], flags[ran]), "kernel")
-        builder.slice_args("External id", kernel_handles, handles[ran] + 1)
-        return handles
-
-    def _kernel_names(self, op: NDArray[Any], flags: NDArray[Any]) -> NDArray[np.int64]:
-        code = op.astype(np.int64) << 8 | flags & 0xFF
-        ids = np.zeros(len(self._recording.ops) << 8, dtype=np.int64)
-        for kernel in np.flatnonzero(np.bincount(code, minlength=1)).tolist():
-            name = self._recording.ops[kernel >> 8]
-            ids[kernel] = self._builder.string(f"{name}_{_BACKENDS[kernel & 7]}_{_DTYPES[kernel >> 3 & 31]}")
-        names: NDArray[np.int64] = ids[code]
+    def _names_of_kernels(self, kernels: Stretch) -> Int64s:
+        codes = kernels["name"].astype(np.int64) << 8 | kernels["flags"] & 0xFF
+        names: Int64s = self._kernel_names[codes]
+        if names.min(initial=0) < 0:
+            for code in np.unique(codes[names < 0]).tolist():
+                text = f"{self._ops[code >> 8]}_{BACKENDS[code & HAS_KERNEL]}_{DTYPES[code >> 3 & 31]}"
+                self._kernel_names[code] = self._builder.string(text)
+            names = self._kernel_names[codes]
         return names
 
-    def _tie(self, ops: list[tuple[_Part, Int64s]], nodes: list[tuple[_Part, Int64s]]) -> None:
-        """Arrows from each op to the backward node that it made."""
-        if not ops or not nodes:
-            return
-        made = np.concatenate([part.column("sequence") for part, _ in ops])
-        handles = np.concatenate([handles for _, handles in ops])
-        order = np.argsort(made, kind="stable")
-        ran = np.concatenate([part.column("sequence") for part, _ in nodes])
-        node_handles = np.concatenate([handles for _, handles in nodes])
-        place = np.minimum(np.searchsorted(made, ran, sorter=order), len(made) - 1)
-        known = (made[order[place]] == ran) & (ran > 0)
-        self._builder.flows(self._builder.string("fwdbwd"), handles[order[place[known]]], node_handles[known])
 
-    def _add_gil(self, part: _Part) -> None:
-        builder = self._builder
-        asked, got, gave = (self._ns(part.column(stamp)) for stamp in ("t0", "t1", "t2"))
-        reasons = part.column("name")
-        track, category = self._track(part.thread, gil=True), builder.string("gil")
-        for prefix, start, end in ((WAIT, asked, got), (HELD, got, gave)):
-            ids = self._ids([prefix + text for text in self._recording.strings])
-            first = builder.slices(start, end - start, track, ids[reasons], category)
-            builder.slice_args(THREAD, np.arange(first, first + len(start)), np.full(len(start), part.thread))
+class _Lookup(dict[int, int]):
+    """A few numbers by others."""
 
-    def _add_memory(self) -> None:
-        builder, recording = self._builder, self._recording
+    def of(self, keys: Int64s) -> Int64s:
+        """The number of each key."""
+        known = np.array(sorted(self), dtype=np.int64)
+        numbers = np.array([self[key] for key in known.tolist()], dtype=np.int64)
+        found: Int64s = numbers[np.searchsorted(known, keys)]
+        return found
+
+
+class _Memory:
+    """Running totals of memory, as instants and counters."""
+
+    def __init__(self, recording: Recording, builder: TraceBuilder, ns: Callable[[Int64s], Int64s], main: int) -> None:
         samples = np.array(recording.reserved, dtype=np.int64).reshape(-1, 2)
-        sampled, reserved = self._ns(samples[:, 0]), samples[:, 1]
-        main, allocated_counter = self._track(recording.pid), builder.string("Allocated")
-        builder.counters(sampled, main, builder.string("Reserved"), reserved)
-        builder.counters(sampled[:1], main, allocated_counter, recording.allocated_bytes)
-        changes = [change for thread, events in recording.events for change in self._changes(thread, events)]
-        if not changes:
+        self._builder, self._ns, self._main = builder, ns, main
+        self._sampled, self._reserved = ns(samples[:, 0]), samples[:, 1]
+        self._shown = 0  # samples
+        self._allocated = recording.allocated_bytes
+
+    def add(self, stretch: Stretch, middle: Stretch, tracks: _Lookup, until: float) -> None:
+        """What changed in a stretch; in its `middle` are the ops that allocated their outputs in it."""
+        builder, allocated_counter = self._builder, self._builder.string("Allocated")
+        first, self._shown = self._shown, int(np.searchsorted(self._sampled, until))
+        shown = slice(first, self._shown)
+        builder.counters(self._sampled[shown], self._main, builder.string("Reserved"), self._reserved[shown])
+        if first == 0 < self._shown:
+            builder.counters(self._sampled[0], self._main, allocated_counter, self._allocated)
+        kind = stretch["kind"]
+        taken, given = stretch.at(kind == ALLOC), stretch.at(kind == FREE)
+        outputs = middle.at((middle["kind"] == OP) & (middle["flags"] & OUTPUT_ALLOCATED > 0))
+        changes = Stretch.joined((taken, given, outputs))
+        if not len(changes):
             return
-        time, track, address, size = (np.concatenate(column) for column in zip(*changes, strict=True))
+        time = self._ns(np.concatenate((taken["t0"], given["t0"], outputs["t1"])))
+        size = changes["bytes"].astype(np.int64)
+        size[len(taken) : len(taken) + len(given)] *= -1
         order = np.argsort(time, kind="stable")
-        time, track, address, size = time[order], track[order], address[order], size[order]
-        allocated = recording.allocated_bytes + np.cumsum(size)
-        builder.counters(time, main, allocated_counter, allocated)
-        first = builder.instants(time, track, builder.string(MEMORY), builder.string("cpu_instant_event"))
+        time, size, changes = time[order], size[order], changes.at(order)
+        allocated = self._allocated + np.cumsum(size)
+        self._allocated = int(allocated[-1])
+        builder.counters(time, self._main, allocated_counter, allocated)
+        category = builder.string("cpu_instant_event")
+        first = builder.instants(time, tracks.of(changes.thread), builder.string(MEMORY), category)
         handles = np.arange(first, first + len(time))
-        builder.instant_args("Addr", handles, address)
+        builder.instant_args("Addr", handles, changes["address"].astype(np.int64))
         builder.instant_args("Bytes", handles, size)
         builder.instant_args("Total Allocated", handles, allocated)
-        if len(samples):
-            known = np.maximum(np.searchsorted(sampled, time, side="right") - 1, 0)
-            builder.instant_args("Total Reserved", handles, reserved[known])
-
-    def _changes(self, thread: int, events: Events) -> Iterator[tuple[NDArray[Any], ...]]:
-        """Time, track, address and bytes of allocations and frees, and of the outputs that ops allocated."""
-        kind = events["kind"]
-        outputs = (kind == OP) & ((events["flags"] & _OUTPUT_ALLOCATED) > 0)
-        for chosen, stamp, sign in ((kind == ALLOC, "t0", 1), (kind == FREE, "t0", -1), (outputs, "t1", 1)):
-            rows = np.flatnonzero(chosen)
-            if len(rows):
-                size = sign * events["bytes"][rows].astype(np.int64)
-                track = np.full(len(rows), self._track(thread))
-                yield self._ns(events[stamp][rows]), track, events["address"][rows].astype(np.int64), size
+        if len(self._sampled):
+            known = np.maximum(np.searchsorted(self._sampled, time, side="right") - 1, 0)
+            builder.instant_args("Total Reserved", handles, self._reserved[known])
 
 
 def backward_name(op: str) -> str:
     """Name of the backward node of an op, as torch names them: `AddBackward0`, `TakeAlongBackward0`."""
     return "".join(word[:1].upper() + word[1:] for word in op.split("_")) + "Backward0"
+
+
+_FLOW = "fwdbwd"
+_NONE = np.empty(0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""profile() and record_function(): the only part of the profiler that touches the runtime."""
+"""profile() and record_function(): the part of the profiler that records with the runtime."""
 
 import functools
 import os
@@ -16,7 +16,8 @@ from perflab.runtime import _core
 from . import chrome
 from .analysis.averages import Averages, key_averages
 from .errors import ProfileStateError
-from .recording import ANNOTATION, STEP_MARK, Clock, Recording, to_trace
+from .events import ANNOTATION, STEP_MARK
+from .recording import Clock, Recording, to_pages, to_trace
 from .schedule import ProfilerAction, Schedule, always
 from .trace import Json, Trace
 
@@ -104,7 +105,10 @@ class profile:
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the last window as Chrome JSON, compressed where the name ends in `.gz`."""
-        chrome.write(self.trace, path)
+        if self._recording is None:
+            chrome.write(self.trace, path)
+        else:  # what is only written need not be made whole
+            chrome.write(to_pages(self._recording, shapes=self._shapes, memory=self._memory), path)
 
     def _change_to(self, action: ProfilerAction) -> None:
         before, self._action = self._action, action

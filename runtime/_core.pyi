@@ -1,9 +1,10 @@
 """The compiled core (core/module.cpp). Tensor's further methods come from the ops and from tensor.py."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .spec import DType
 
@@ -153,3 +154,23 @@ def set_scope(scope: int) -> int: ...
 def intern(text: str) -> int: ...
 def interned() -> list[str]: ...
 def shapes() -> list[tuple[tuple[str, tuple[int, ...]], ...]]: ...
+
+class JsonTexts:
+    """Texts encoded as JSON, by id."""
+
+    def add(self, text: bytes) -> None: ...
+    def __len__(self) -> int: ...
+
+# Key, rows, values and, where these are codes, their table.
+TextArg: TypeAlias = tuple[bytes, NDArray[np.int64], NDArray[Any], JsonTexts | None]
+
+def chrome_text(
+    strings: JsonTexts,
+    tracks: JsonTexts,
+    slices: tuple[NDArray[Any], ...],
+    slice_args: list[TextArg],
+    flow_ends: tuple[NDArray[Any], ...],
+    instants: tuple[NDArray[Any], ...],
+    instant_args: list[TextArg],
+    counters: tuple[NDArray[Any], ...],
+) -> bytes: ...

@@ -33,7 +33,7 @@ RUNTIME = (
 )
 # The only places that may import these.
 ONLY = {
-    "perflab.runtime": ("runtime/", "profiler/session.py", "benchmarks/"),
+    "perflab.runtime": ("runtime/", "profiler/session.py", "profiler/chrome_write.py", "benchmarks/"),
     "plotly": ("dashboards/",),
     "sqlalchemy": ("server/database.py", "server/tables.py", "server/store.py"),
     "fastapi": ("server/",),

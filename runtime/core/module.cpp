@@ -25,4 +25,5 @@ NB_MODULE(_core, m) {
   bind_op(m);
   bind_recorder(m);
   bind_optim(m);
+  bind_chrome(m);
 }

@@ -9,21 +9,8 @@ from perflab.profiler.analysis.gil import GilWait, gil_waits
 from perflab.profiler.analysis.memory import memory_curve
 from perflab.profiler.analysis.steps import Step, steps
 from perflab.profiler.chrome_write import encode
-from perflab.profiler.recording import (
-    ALLOC,
-    ANNOTATION,
-    COMPOSITE,
-    EVENT,
-    FREE,
-    GIL,
-    NODE,
-    OP,
-    STEP_MARK,
-    Clock,
-    Recording,
-    backward_name,
-    to_trace,
-)
+from perflab.profiler.events import ALLOC, ANNOTATION, COMPOSITE, EVENT, FREE, GIL, NODE, OP, STEP_MARK
+from perflab.profiler.recording import Clock, Recording, backward_name, to_trace
 
 OPS = ["add", "take_along", "exp", "reshape"]
 STRINGS = ["", "forward", "block.0", "hook", "MyFunctionBackward", "silu"]

@@ -9,7 +9,7 @@ import pytest
 
 from perflab.profiler import ProfileStateError, chrome, profile, record_function, schedule, session
 from perflab.profiler.analysis.steps import steps
-from perflab.profiler.recording import EVENT, OP
+from perflab.profiler.events import EVENT, OP
 
 
 class FakeCore:

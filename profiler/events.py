@@ -1,0 +1,21 @@
+"""The recorder's events as numpy sees them: one record of 64 bytes each.
+
+t0, t1, t2  ticks. op: begins, its kernel begins, both end. node, annotation, step, composite: begin, 0, end.
+            gil: asked, got, gave back. alloc, free: the moment in t0 and t2.
+name        op, node: op id; gil, annotation, composite: id of an interned string; step: its number.
+sequence    op: number of the backward node that it made, 0 none; node: its number.
+"""
+
+import numpy as np
+
+EVENT = np.dtype(
+    [("t0", "<i8"), ("t1", "<i8"), ("t2", "<i8"), ("kind", "<u2"), ("flags", "<u2"), ("name", "<u4"),
+     ("sequence", "<u8"), ("address", "<u8"), ("bytes", "<u8"), ("shapes", "<u4"), ("scope", "<u4")]
+)  # fmt: skip
+OP, NODE, ALLOC, FREE, GIL, ANNOTATION, STEP_MARK, COMPOSITE = range(1, 9)  # values of `kind`; 0 is no event
+
+BACKENDS = ("view", "native", "numpy")  # bits 0-2 of an op's flags; a view has no kernel
+HAS_KERNEL = 7
+DTYPES = ("bool", "int32", "int64", "float32", "float64")  # bits 3-7
+OUTPUT_ALLOCATED = 1 << 8
+NAME_INTERNED = 1  # flag of a node: its name is an interned string

@@ -1,0 +1,100 @@
+// The text of Chrome traces, for profiler/chrome_write.py.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind.h"
+#include "chrome_text.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace perflab {
+namespace {
+
+template <class T>
+using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Wide = Column<int64_t>;
+using Narrow = Column<int32_t>;
+using Values = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Arg = std::tuple<nb::bytes, Wide, Values, JsonTexts*>;
+using Slices = std::tuple<Wide, Wide, Narrow, Narrow, Narrow>;
+using FlowEnds = std::tuple<Wide, Wide, Narrow, Column<bool>>;
+using Instants = std::tuple<Wide, Narrow, Narrow, Narrow>;
+using Counters = std::tuple<Wide, Narrow, Narrow, Column<double>>;
+
+template <class T>
+std::span<const T> span(const Column<T>& column) {
+  return {column.data(), column.shape(0)};
+}
+
+template <class T>
+std::span<const T> span(const Values& values) {
+  return {static_cast<const T*>(values.data()), values.shape(0)};
+}
+
+template <class... Columns>
+void check_lengths(const std::tuple<Columns...>& table) {
+  std::apply(
+      [](const auto& first, const auto&... others) {
+        if (((others.shape(0) != first.shape(0)) || ...))
+          throw nb::value_error("the columns of events differ in length");
+      },
+      table);
+}
+
+TextArg text_arg(const Arg& arg) {
+  const auto& [key, rows, values, table] = arg;
+  if (values.shape(0) != rows.shape(0)) throw nb::value_error("the rows and values of an argument differ in length");
+  TextArg text{{key.c_str(), key.size()}, span(rows), {}};
+  if (table && values.dtype() == nb::dtype<int32_t>())
+    text.values = TextCodes{span<int32_t>(values), table};
+  else if (!table && values.dtype() == nb::dtype<int64_t>())
+    text.values = span<int64_t>(values);
+  else if (!table && values.dtype() == nb::dtype<double>())
+    text.values = span<double>(values);
+  else if (!table && values.dtype() == nb::dtype<bool>())
+    text.values = span<bool>(values);
+  else
+    throw nb::type_error("the values of an argument are int32 codes with a table, or int64, float64 or bool without");
+  return text;
+}
+
+std::vector<TextArg> text_args(const std::vector<Arg>& args) {
+  std::vector<TextArg> texts;
+  for (const Arg& arg : args) texts.push_back(text_arg(arg));
+  return texts;
+}
+
+nb::bytes text(const JsonTexts& strings, const JsonTexts& tracks, const Slices& slices,
+               const std::vector<Arg>& slice_args, const FlowEnds& ends, const Instants& instants,
+               const std::vector<Arg>& instant_args, const Counters& counters) {
+  check_lengths(slices), check_lengths(ends), check_lengths(instants), check_lengths(counters);
+  auto spans = [](const auto&... columns) { return std::tuple{span(columns)...}; };
+  auto [start, duration, slice_track, slice_name, slice_category] = std::apply(spans, slices);
+  auto [row, id, end_name, is_target] = std::apply(spans, ends);
+  auto [time, track, name, category] = std::apply(spans, instants);
+  auto [counter_time, counter_track, counter_name, value] = std::apply(spans, counters);
+  TextSlices text_slices{start, duration, slice_track, slice_name, slice_category, text_args(slice_args)};
+  TextInstants text_instants{time, track, name, category, text_args(instant_args)};
+  Lines lines;
+  {
+    nb::gil_scoped_release release;
+    lines = chrome_text(strings, tracks, text_slices, {row, id, end_name, is_target}, text_instants,
+                        {counter_time, counter_track, counter_name, value});
+  }
+  return nb::bytes(lines.bytes.get(), lines.size);
+}
+
+}  // namespace
+
+void bind_chrome(nb::module_& m) {
+  nb::class_<JsonTexts>(m, "JsonTexts")
+      .def(nb::init<>())
+      .def("add", [](JsonTexts& texts, nb::bytes text) { texts.add({text.c_str(), text.size()}); })
+      .def("__len__", &JsonTexts::size);
+  m.def("chrome_text", text, "strings"_a, "tracks"_a, "slices"_a, "slice_args"_a, "flow_ends"_a, "instants"_a,
+        "instant_args"_a, "counters"_a);
+}
+
+}  // namespace perflab
