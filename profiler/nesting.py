@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 
+_BLOCK = 1 << 16  # slices looked at together: what is needed besides the result does not grow with the trace
+
 
 def nest(start: Ints, duration: Ints, track: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
     """Depth (int32, 0 at the top) and parent (int64 row or -1) of every slice.
@@ -18,9 +20,26 @@ def nest(start: Ints, duration: Ints, track: NDArray[np.int32]) -> tuple[NDArray
     count = len(start)
     depth = np.zeros(count, dtype=np.int32)
     parent = np.full(count, -1, dtype=np.int64)
+    still_open = np.empty(0, dtype=np.int64)  # rows of earlier blocks that may enclose some of this one
+    for begin in range(0, count, _BLOCK):
+        fresh = np.arange(begin, min(begin + _BLOCK, count))
+        rows = np.concatenate((still_open, fresh))
+        block_depth, block_parent = _nest_block(start[rows], duration[rows], track[rows])
+        depth[fresh] = block_depth[len(still_open) :]
+        block_parent = block_parent[len(still_open) :]
+        parent[fresh] = np.where(block_parent >= 0, rows[block_parent], -1)
+        if fresh[-1] + 1 < count:
+            still_open = rows[start[rows] + duration[rows] > start[fresh[-1] + 1]]
+    return depth, parent
+
+
+def _nest_block(start: Ints, duration: Ints, track: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
+    count = len(start)
+    depth = np.zeros(count, dtype=np.int32)
+    parent = np.full(count, -1, dtype=np.int64)
     by_track = np.argsort(track, kind="stable")
     bounds = np.flatnonzero(np.diff(track[by_track])) + 1
-    for rows in np.split(by_track, bounds) if count else ():
+    for rows in np.split(by_track, bounds):
         track_depth, track_parent = _nest_one(start[rows], duration[rows])
         depth[rows] = track_depth
         parent[rows] = np.where(track_parent >= 0, rows[track_parent], -1)
@@ -47,9 +66,12 @@ def _nest_one(start: Ints, duration: Ints) -> tuple[Ints, Ints]:
 
 def crossing(start: Ints, duration: Ints, parent: Ints) -> Ints:
     """Rows that end after their parent does: slices that overlap another one without being inside it."""
-    inner = np.flatnonzero(parent >= 0)
-    outer = parent[inner]
-    return inner[start[inner] + duration[inner] > start[outer] + duration[outer]]
+    found = [np.empty(0, dtype=np.int64)]
+    for begin in range(0, len(start), _BLOCK):
+        inner = begin + np.flatnonzero(parent[begin : begin + _BLOCK] >= 0)
+        outer = parent[inner]
+        found.append(inner[start[inner] + duration[inner] > start[outer] + duration[outer]])
+    return np.concatenate(found)
 
 
 def lanes(start: Ints, duration: Ints) -> NDArray[np.int32]:

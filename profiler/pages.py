@@ -8,7 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from .args import joined_values
 from .nesting import crossing, lanes, nest
 from .trace import ArgColumn, Args, Counters, Flows, Instants, Int32s, Int64s, Json, Slices, Trace, Track
-
-Columns: TypeAlias = dict[str, list[NDArray[Any]]]
 
 _PAGE = 1 << 14  # events of a kind
 
@@ -85,8 +83,9 @@ def _cut(trace: Trace) -> Iterator[Page]:
     slices, instants, counters = (
         _Cursor(times) for times in (trace.slices.start, trace.instants.time, trace.counters.time)
     )
-    while any(cursor.left for cursor in (slices, instants, counters)):
-        until = min(cursor.reach for cursor in (slices, instants, counters) if cursor.left)
+    until = -math.inf
+    while until < math.inf:
+        until = min((cursor.reach for cursor in (slices, instants, counters) if cursor.left), default=math.inf)
         own, moments, counts = slices.take(until), instants.take(until), counters.take(until)
         yield Page(
             Intervals(*(getattr(trace.slices, column.name)[own] for column in fields(Intervals))),
@@ -146,10 +145,7 @@ def _args_at(args: Args, rows: slice) -> Args:
 
 def trace_of(pages: Pages) -> Trace:
     """The whole trace, nested; slices that cross on a track move to lanes beside it."""
-    slices: Columns = defaultdict(list)
-    instants: Columns = defaultdict(list)
-    counters: Columns = defaultdict(list)
-    ends: Columns = defaultdict(list)
+    slices, instants, counters, ends = (defaultdict[str, _Growing](_Growing) for _ in range(4))
     slice_args, instant_args = _ArgJoin(), _ArgJoin()
     count = instant_count = 0
     for page in pages.pages:
@@ -162,51 +158,83 @@ def trace_of(pages: Pages) -> Trace:
             (slices, page.slices), (instants, page.instants), (counters, page.counters), (ends, flow_ends)
         ):  # fmt: skip
             for column in fields(table):
-                columns[column.name].append(getattr(table, column.name))
+                columns[column.name].add(getattr(table, column.name))
     tracks = list(pages.tracks)
     return Trace(
         strings=list(pages.strings),
         tracks=tracks,
-        slices=_nested(Intervals(**_join(slices)), tracks),
-        counters=Counters(**_join(counters)),
-        instants=Instants(**_join(instants)),
-        flows=_arrows(FlowEnds(**_join(ends))),
+        slices=_nested(Intervals(**_whole(slices)), tracks),
+        counters=Counters(**_whole(counters)),
+        instants=Instants(**_whole(instants)),
+        flows=_arrows(FlowEnds(**_whole(ends))),
         slice_args=slice_args.columns(),
         instant_args=instant_args.columns(),
         metadata=pages.metadata,
     )
 
 
-def _join(columns: Columns) -> dict[str, NDArray[Any]]:
-    """Each column whole; its pieces are dropped at once."""
-    whole = {}
-    for name in list(columns):
-        pieces = columns.pop(name)
-        whole[name] = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
-    return whole
+class _Growing:
+    """A column that pieces are added to. It grows in place: a long one and its pieces are never held together."""
+
+    def __init__(self) -> None:
+        self._values: NDArray[Any] = np.empty(0)
+        self._count = 0
+        self._is_own = False  # a lone piece is not copied
+
+    def add(self, piece: NDArray[Any]) -> None:
+        if not self._count:
+            self._values, self._count = piece, len(piece)
+            return
+        if not self._is_own:
+            self._values, self._is_own = self._values.copy(), True
+        count = self._count + len(piece)
+        if count > len(self._values):
+            self._values.resize(count + count // 8, refcheck=False)
+        self._values[self._count : count] = piece
+        self._count = count
+
+    def take(self) -> NDArray[Any]:
+        if self._is_own:
+            self._values.resize(self._count, refcheck=False)
+        return self._values
+
+
+def _whole(columns: dict[str, _Growing]) -> dict[str, NDArray[Any]]:
+    return {name: column.take() for name, column in columns.items()}
 
 
 class _ArgJoin:
     """Joins the arguments of pages. Arguments of the same rows share the array of those."""
 
     def __init__(self) -> None:
-        self._pieces: dict[str, list[ArgColumn]] = defaultdict(list)
+        self._runs: dict[str, list[_ArgRun]] = defaultdict(list)
 
     def add(self, args: Args, offset: int) -> None:
-        moved: dict[int, Int64s] = {}
         for key, column in args.items():
-            rows = moved.setdefault(id(column.rows), column.rows + offset if offset else column.rows)
-            self._pieces[key].append(ArgColumn(rows, column.values, column.table))
+            runs = self._runs[key]
+            if not runs or runs[-1].table is not column.table or runs[-1].dtype != column.values.dtype:
+                runs.append(_ArgRun(column.table, column.values.dtype))
+            runs[-1].rows.add(column.rows + offset if offset else column.rows)
+            runs[-1].values.add(column.values)
 
     def columns(self) -> Args:
-        whole: dict[tuple[int, ...], Int64s] = {}
-        columns = {}
-        for key, pieces in self._pieces.items():
-            same = tuple(id(piece.rows) for piece in pieces)
-            if same not in whole:
-                whole[same] = pieces[0].rows if len(pieces) == 1 else np.concatenate([piece.rows for piece in pieces])
-            columns[key] = ArgColumn(whole[same], *joined_values(pieces))
+        columns: Args = {}
+        for key in list(self._runs):
+            pieces = [ArgColumn(run.rows.take(), run.values.take(), run.table) for run in self._runs.pop(key)]
+            rows = pieces[0].rows if len(pieces) == 1 else np.concatenate([piece.rows for piece in pieces])
+            rows = next((other.rows for other in columns.values() if np.array_equal(other.rows, rows)), rows)
+            columns[key] = ArgColumn(rows, *joined_values(pieces))
         return columns
+
+
+@dataclass(frozen=True, slots=True)
+class _ArgRun:
+    """Values of one argument, all of one type and table."""
+
+    table: list[Json] | None
+    dtype: np.dtype[Any]
+    rows: _Growing = field(default_factory=_Growing)
+    values: _Growing = field(default_factory=_Growing)
 
 
 def _arrows(ends: FlowEnds) -> Flows:

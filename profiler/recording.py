@@ -78,8 +78,13 @@ class Recording:
 
 
 def to_trace(recording: Recording, *, shapes: bool = True, memory: bool = True) -> Trace:
-    """The trace of a recording, with or without input shapes and memory events."""
-    return trace_of(to_pages(recording, shapes=shapes, memory=memory))
+    """The trace of a recording, with or without input shapes and memory events.
+
+    Where nobody else holds the recording, its events go while the trace grows.
+    """
+    pages = to_pages(recording, shapes=shapes, memory=memory)
+    del recording
+    return trace_of(pages)
 
 
 def to_pages(recording: Recording, *, shapes: bool = True, memory: bool = True) -> Pages:

@@ -90,14 +90,19 @@ class profile:
     def trace(self) -> Trace:
         """The trace of the last window. Raises ProfileStateError before one has ended."""
         if self._recording is not None:
-            self._trace = to_trace(self._recording, shapes=self._shapes, memory=self._memory)
-            self._recording = None
+            self._trace = to_trace(self._take_recording(), shapes=self._shapes, memory=self._memory)
         if self._trace is None:
             raise ProfileStateError(
                 "there is no trace yet: read it in on_trace_ready or after the with block,"
                 " and check that the loop reaches the schedule's active steps"
             )
         return self._trace
+
+    def _take_recording(self) -> Recording:
+        """The recording, which nobody holds any longer."""
+        assert self._recording is not None
+        recording, self._recording = self._recording, None
+        return recording
 
     def key_averages(self) -> Averages:
         """Averages by op over the last window."""
