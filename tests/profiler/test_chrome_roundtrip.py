@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.profiler import Trace, TraceBuilder, Track, chrome
+from perflab.profiler import Trace, TraceBuilder, Track, chrome, chrome_write
 from perflab.profiler.chrome_write import encode
 
 TRACKS = (
@@ -171,14 +171,25 @@ def test_values_that_json_has_no_word_for(tmp_path: Path) -> None:
     assert first["text"] == "\x00\x1f\\udcff"
 
 
-def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def full(*_: object) -> None:
+    raise OSError("no space left")
+
+
+class Full(io.FileIO):
+    write = full  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "other"),
+    [(os, "replace", full), (chrome_write, "_open", lambda path, compress: Full(path, "w"))],
+    ids=["at the end", "on the way"],
+)
+def test_nothing_is_left_when_writing_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, name: str, other: object
+) -> None:
     target = tmp_path / "trace.json"
     target.write_text("what was there")
-
-    def full(source: object, destination: object) -> None:
-        raise OSError("no space left")
-
-    monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(owner, name, other)
     with pytest.raises(OSError, match="no space left"):
         chrome.write(long_trace(10), target)
     assert os.listdir(tmp_path) == ["trace.json"]
