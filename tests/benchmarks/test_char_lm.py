@@ -1,8 +1,12 @@
 """The demo's training."""
 
+import json
 import math
+import re
 import subprocess
 import sys
+from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -42,3 +46,41 @@ def test_the_command_writes_a_run(tmp_path: Path) -> None:
     run = formats.read(tmp_path / "new" / "run.json")
     assert [result.benchmark.name for result in run.results] == ["char_lm training step"]
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["run.json"]
+
+
+def test_the_loss_falls_below_two_and_a_half_nats() -> None:
+    losses, _ = train("base", 400, None)
+    assert np.mean(losses[-20:]) < 2.5
+
+
+def test_its_trace_is_strict_sorted_balanced_and_comes_back_the_same(tmp_path: Path) -> None:
+    train("base", STEPS, tmp_path / "trace.json")
+
+    def refuse(token: str) -> None:
+        raise AssertionError(f"{token} is no JSON")
+
+    events = json.loads((tmp_path / "trace.json").read_text("utf-8"), parse_constant=refuse, parse_float=Decimal)[
+        "traceEvents"
+    ]
+    times = [event["ts"] for event in events if event["ph"] != "M"]
+    assert times == sorted(times)
+    assert {event["ph"] for event in events} <= set("MXCisf")  # whole slices alone: each begin has its end
+    starts, ends = (Counter(event["id"] for event in events if event["ph"] == phase) for phase in "sf")
+    assert starts and set(ends) <= set(starts)
+
+    trace = chrome.read(tmp_path / "trace.json")
+    trace.check()
+    slices = [event for event in events if event["ph"] == "X"]
+    written = sorted((int(e["ts"] * 1000), int(e["dur"] * 1000), e["name"]) for e in slices)
+    names = trace.name_of(range(len(trace.slices.start)))
+    assert sorted(zip(trace.slices.start.tolist(), trace.slices.duration.tolist(), names, strict=True)) == written
+    chrome.write(trace, tmp_path / "again.json")
+    assert numbered_by_appearance(tmp_path / "again.json") == numbered_by_appearance(tmp_path / "trace.json")
+
+
+def numbered_by_appearance(file: Path) -> str:
+    """The file's text with its flows numbered anew: which number a flow has means nothing."""
+    numbers: dict[str, int] = {}
+    return re.sub(
+        r'"id":(\d+)', lambda found: f'"id":{numbers.setdefault(found[1], len(numbers))}', file.read_text("utf-8")
+    )
