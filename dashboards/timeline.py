@@ -173,6 +173,7 @@ def _layout(bands: tuple[Band, ...], row_count: int, window: Window, scale: unit
         {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": band.first_row - 0.5, "y1": band.first_row - 0.5}
         for band in bands[1:]
     ]
+    length = (window.end - window.start) / scale.divisor
     return {
         "barmode": "overlay",
         "bargap": 0.1,
@@ -184,7 +185,9 @@ def _layout(bands: tuple[Band, ...], row_count: int, window: Window, scale: unit
         "uniformtext": {"mode": "hide", "minsize": 9},
         "shapes": separators,
         "xaxis": {
-            "range": [0, (window.end - window.start) / scale.divisor],
+            "range": [0, length],
+            "minallowed": 0,
+            "maxallowed": length,
             "title": {"text": f"since the start of {window.label}, {scale.unit}"},
             "zeroline": False,
         },
