@@ -60,6 +60,7 @@ class profile:
         self._recording: Recording | None = None
         self._trace: Trace | None = None
         self._step_began = 0
+        self._running = False
 
     def __enter__(self) -> Self:
         self.start()
@@ -73,10 +74,13 @@ class profile:
     def start(self) -> None:
         """Begin step 0."""
         self._change_to(self._schedule(self.step_num))
+        self._running = True
         self._step_began = _core.recorder_ticks()
 
     def step(self) -> None:
-        """The step is over and the next one begins."""
+        """The step is over and the next one begins. Raises ProfileStateError before start() and after stop()."""
+        if not self._running:
+            raise ProfileStateError("step() belongs inside the profile's with block: this profile is not running")
         _core.recorder_push(STEP_MARK, self.step_num, self._step_began, _core.recorder_ticks())
         self.step_num += 1
         self._change_to(self._schedule(self.step_num))
@@ -84,6 +88,7 @@ class profile:
 
     def stop(self) -> None:
         """End the window, if one is open. The step that is under way gets no mark: it is not whole."""
+        self._running = False
         self._change_to(ProfilerAction.NONE)
 
     @property

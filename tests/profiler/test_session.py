@@ -223,3 +223,15 @@ def test_dropped_events_are_told(core: FakeCore, monkeypatch: pytest.MonkeyPatch
     with profile() as prof:
         pass
     assert prof.trace.metadata["droppedEvents"] == 12
+
+
+def test_a_step_outside_of_the_block_starts_nothing(core: FakeCore) -> None:
+    prof = profile()
+    with pytest.raises(ProfileStateError, match="inside the profile's with block"):
+        prof.step()
+    with prof:
+        prof.step()
+    with pytest.raises(ProfileStateError, match="inside the profile's with block"):
+        prof.step()
+    with profile():
+        pass
