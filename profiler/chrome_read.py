@@ -24,31 +24,52 @@ _ARCHIVES = {
 }
 
 
-def read(source: str | os.PathLike[str] | BinaryIO) -> Trace:
+def read(source: str | os.PathLike[str] | BinaryIO, largest: int | None = None) -> Trace:
     """Read a `.json` or `.json.gz` trace from a path or a seekable binary file.
 
     What the file is decides, not its name. Events need not be sorted. Slices that cross others of their thread get a
     lane of their own; slices without an end reach to the last event and have the argument `unfinished`.
+    `largest` is how many bytes compressed data may unpack to: a file from a stranger may be made to fill the memory.
     Raises TraceFormatError where the file is no trace or is cut short, OSError where it cannot be opened.
     """
     if isinstance(source, str | os.PathLike):
         with open(source, "rb") as file:
-            return _read(file, Path(source).name)
-    return _read(source, Path(str(getattr(source, "name", "") or "the trace")).name)
+            return _read(file, Path(source).name, largest)
+    return _read(source, Path(str(getattr(source, "name", "") or "the trace")).name, largest)
 
 
-def _read(file: BinaryIO, name: str) -> Trace:
+def _read(file: BinaryIO, name: str, largest: int | None) -> Trace:
     compressed = file.read(2) == b"\x1f\x8b"
     file.seek(0)
     if not compressed:
         return _read_plain(file, name)
-    with gzip.GzipFile(fileobj=file) as unpacked:
+    with _Unpacked(file, name, largest) as unpacked:
         try:
             return _read_plain(unpacked, name)
         except EOFError:
             raise TraceFormatError(f"{name}: the gzip data is cut short; copy or record the trace again") from None
         except (gzip.BadGzipFile, zlib.error) as error:
             raise TraceFormatError(f"{name}: the gzip data is damaged ({error}); copy the trace again") from None
+
+
+class _Unpacked(gzip.GzipFile):
+    """Compressed data that refuses to become larger than `largest` bytes."""
+
+    def __init__(self, file: BinaryIO, name: str, largest: int | None) -> None:
+        super().__init__(fileobj=file)
+        self._trace = name
+        self._largest = largest
+
+    def read(self, size: int | None = -1) -> bytes:
+        if self._largest is None:
+            return super().read(size)
+        left = self._largest - self.tell()
+        data = super().read(left + 1 if size is None or size < 0 else min(size, left + 1))
+        if len(data) > left:
+            raise TraceFormatError(
+                f"{self._trace}: it unpacks to more than {self._largest >> 20} MiB; record fewer steps a file"
+            )
+        return data
 
 
 def _read_plain(file: BinaryIO | gzip.GzipFile, name: str) -> Trace:

@@ -13,6 +13,7 @@ from perflab.dashboards.pages import error_page
 
 from .blobs import Blobs
 from .errors import Ambiguous, LabError, NotFound, Refused
+from .guard import Guard
 from .lab import LocalLab
 from .routes import compare, pages, results, runs, series, traces, uploads
 from .settings import Settings
@@ -34,6 +35,7 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
+    app.add_middleware(Guard)
     app.state.lab = LocalLab(store, blobs)
     api = APIRouter(prefix="/api")
     for module in (uploads, runs, traces, results, compare, series):

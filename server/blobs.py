@@ -50,6 +50,9 @@ class FolderBlobs:
     @contextlib.contextmanager
     def stage(self, stream: BinaryIO) -> Iterator[Staged]:
         incoming = self._folder / "incoming"
+        if not self._folder.parent.is_dir():
+            # The database still answers from its deleted file: an upload would go there and be lost.
+            raise LabRefused(f"the lab's folder {self._folder.parent} is gone; put it back, or name another")
         try:
             incoming.mkdir(parents=True, exist_ok=True)
             descriptor, name = tempfile.mkstemp(dir=incoming)

@@ -27,6 +27,8 @@ from .store import Store
 
 GZIP = b"\x1f\x8b"
 HEAD = 1 << 16
+# What a compressed trace may unpack to: some seven million events. Reading takes three times that in memory.
+LARGEST_TRACE = 2 << 30
 BENCHMARK_KEY = re.compile(
     rb'"(machine_info|commit_info|benchmarks|results|commit_hash|param_names|perflab\.run|perflab\.gate)"'
 )
@@ -108,7 +110,7 @@ def _read_benchmarks(staged: Staged, label: Label) -> Arrival:
 
 
 def _read_trace(staged: Staged, label: Label) -> Arrival:
-    trace = chrome.read(staged.path)
+    trace = chrome.read(staged.path, LARGEST_TRACE)
     if not (len(trace.slices) or len(trace.counters) or len(trace.instants)):
         raise Refused(f"{label.name} is a trace without events; record at least one step and upload it again")
     told = trace.metadata

@@ -116,7 +116,7 @@ def app(settings: Settings, store: Store) -> FastAPI:
 
 @pytest.fixture
 def client(app: FastAPI) -> Iterator[httpx.Client]:
-    with httpx.Client(transport=InProcess(app), base_url="http://lab") as client:
+    with httpx.Client(transport=InProcess(app), base_url="http://localhost") as client:
         yield client
 
 
@@ -131,7 +131,7 @@ def lab(request: pytest.FixtureRequest, local: LocalLab, app: FastAPI) -> Iterat
     if request.param == "local":
         yield local
         return
-    remote = RemoteLab("http://lab", InProcess(app))
+    remote = RemoteLab("http://localhost", InProcess(app))
     yield remote
     remote.close()
 

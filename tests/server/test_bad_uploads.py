@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -164,3 +165,11 @@ def test_a_database_that_cannot_be_written_is_said(settings: Settings, local: Lo
         local.upload(files.write("upload.json", TRACE), Label(name="upload.json", said=SAID))
     assert str(caught.value).startswith("the lab's database cannot be written (")
     assert_untouched(settings)
+
+
+def test_a_lab_that_was_removed_takes_nothing(settings: Settings, local: LocalLab, files: Files) -> None:
+    path = files.write("upload.json", TRACE)
+    shutil.rmtree(settings.lab)
+    with pytest.raises(LabRefused, match="is gone; put it back"):
+        local.upload(path, Label(name="upload.json", said=SAID))
+    assert not settings.lab.exists()
