@@ -146,7 +146,7 @@ class _Conversion:
             self._add_begun(stretch)
             kind = stretch["kind"]
             running = Stretch.joined((running, stretch.at((kind == OP) | (kind == GIL))))
-            ready = self._ns(running["t1"]) < until
+            ready = _middle(running, self._ns) < until
             middle, running = running.at(ready), running.at(~ready)
             self._add_middle(middle)
             if self._memory:
@@ -171,24 +171,23 @@ class _Conversion:
             stretch.at(kind == number) for number in (STEP_MARK, ANNOTATION, COMPOSITE, NODE, OP, GIL)
         )
         texts = [f"{STEP}{number}" for number in steps["name"].tolist()]
-        self._add(steps, "t0", "t2", self._ids(texts), "user_annotation")
-        self._add(annotations, "t0", "t2", self._strings[annotations["name"]], "user_annotation")
-        self._add(composites, "t0", "t2", self._strings[composites["name"]], "cpu_op")
+        self._add(steps, self._ns(steps["t0"]), "t2", self._ids(texts), "user_annotation")
+        self._add(annotations, self._ns(annotations["t0"]), "t2", self._strings[annotations["name"]], "user_annotation")
+        self._add(composites, self._ns(composites["t0"]), "t2", self._strings[composites["name"]], "cpu_op")
         self._add_nodes(nodes)
         self._add_ops(ops)
-        self._add(waits, "t0", "t1", self._waits[waits["name"]], "gil")
+        self._add(waits, self._ns(waits["t0"]), "t1", self._waits[waits["name"]], "gil")
 
     def _add_middle(self, events: Stretch) -> None:
         """The slices that begin in the middle of their events."""
         kernels = events.at((events["kind"] == OP) & (events["flags"] & HAS_KERNEL > 0))
-        handles = self._add(kernels, "t1", "t2", self._names_of_kernels(kernels), "kernel")
+        handles = self._add(kernels, _middle(kernels, self._ns), "t2", self._names_of_kernels(kernels), "kernel")
         self._builder.slice_args("External id", handles, kernels.number + 1)
         held = events.at(events["kind"] == GIL)
-        self._add(held, "t1", "t2", self._holds[held["name"]], "gil")
+        self._add(held, self._ns(held["t1"]), "t2", self._holds[held["name"]], "gil")
 
-    def _add(self, events: Stretch, begin: str, end: str, names: Int64s, category: str) -> Int64s:
-        """Slices from one stamp of each event to another; their handles."""
-        start = self._ns(events[begin])
+    def _add(self, events: Stretch, start: Int64s, end: str, names: Int64s, category: str) -> Int64s:
+        """Slices from `start`, in ns, to one of the stamps of each event; their handles."""
         tracks = self._gil_tracks if category == "gil" else self._tracks
         first = self._builder.slices(
             start, self._ns(events[end]) - start, tracks.of(events.thread), names, self._builder.string(category)
@@ -203,7 +202,7 @@ class _Conversion:
         names = np.empty(len(nodes), dtype=np.int64)
         names[interned] = self._strings[nodes["name"][interned]]
         names[~interned] = self._backward_names[nodes["name"][~interned]]
-        handles = self._add(nodes, "t0", "t2", names, "autograd")
+        handles = self._add(nodes, self._ns(nodes["t0"]), "t2", names, "autograd")
         sequence = nodes["sequence"].astype(np.int64)
         self._builder.slice_args("Sequence number", handles, sequence)
         tied = np.isin(sequence, self._made)
@@ -211,7 +210,7 @@ class _Conversion:
 
     def _add_ops(self, ops: Stretch) -> None:
         builder = self._builder
-        handles = self._add(ops, "t0", "t2", self._op_names[ops["name"]], "cpu_op")
+        handles = self._add(ops, self._ns(ops["t0"]), "t2", self._op_names[ops["name"]], "cpu_op")
         builder.slice_args("External id", handles, ops.number + 1)
         sequence = ops["sequence"].astype(np.int64)
         made = sequence > 0
@@ -238,6 +237,13 @@ class _Conversion:
                 self._kernel_names[code] = self._builder.string(text)
             names = self._kernel_names[codes]
         return names
+
+
+def _middle(events: Stretch, ns: Callable[[Int64s], Int64s]) -> Int64s:
+    """When kernels begin, or holding the GIL. One that ends on its first tick begins inside its op still."""
+    middle = ns(events["t1"])
+    inside = np.maximum(ns(events["t0"]), ns(events["t2"]) - 1)
+    return np.where(events["kind"] == OP, np.minimum(middle, inside), middle)
 
 
 class _Lookup(dict[int, int]):
@@ -275,7 +281,7 @@ class _Memory:
         changes = Stretch.joined((taken, given, outputs))
         if not len(changes):
             return
-        time = self._ns(np.concatenate((taken["t0"], given["t0"], outputs["t1"])))
+        time = np.concatenate((self._ns(taken["t0"]), self._ns(given["t0"]), _middle(outputs, self._ns)))
         size = changes["bytes"].astype(np.int64)
         size[len(taken) : len(taken) + len(given)] *= -1
         order = np.argsort(time, kind="stable")

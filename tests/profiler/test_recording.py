@@ -77,6 +77,17 @@ def test_an_op_has_its_kernel_inside_and_torchs_arguments() -> None:
     assert trace.tracks == [Track(40, 40, "MainThread", "python")]
 
 
+def test_a_kernel_shorter_than_a_tick_is_still_inside_its_op() -> None:
+    composite = event(COMPOSITE, 0, 0, 200, name=5)
+    trace = convert(event(OP, 100, 130, 130, flags=NATIVE_FLOAT32), event(OP, 150, 150, 150), composite)
+    assert slices(trace) == [
+        ("silu", "cpu_op", 0, 200, 0),
+        ("add", "cpu_op", 100, 30, 1),
+        ("add_native_float32", "kernel", 129, 1, 2),
+        ("add", "cpu_op", 150, 0, 1),
+    ]
+
+
 def test_a_view_has_no_kernel_and_shapes_are_shown_only_if_asked_for() -> None:
     trace = convert(event(OP, 0, 5, 10, 3, flags=VIEW, shapes=1), event(0, 1, 1, 1), shapes=False)
     assert slices(trace) == [("reshape", "cpu_op", 0, 10, 0)]
