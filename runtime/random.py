@@ -1,41 +1,371 @@
-"""Random tensors. The same seed gives the same numbers on every machine: NumPy's Philox generator makes them."""
+"""Random tensors. The same seed gives the same numbers on every machine, with any number of threads.
 
+The numbers are those of Philox 4x32-10 (core/kernels/random.h): element i of a call is a function of the seed and of
+how many numbers were drawn before it. It has the same value in every dtype, cut (rand) or rounded (randn) to it.
+
+A forked process goes on from a copy of the parent's generators, so that both draw the same numbers: seed the child.
+"""
+
+import math
+import os
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from . import _core
+from ._core import Tensor
 from .creation import copied, shape_of
-from .spec import as_dtype, float32, int64
+from .errors import ArgumentError, DTypeError, ShapeError, StateError
+from .ops.cast import copy_
+from .ops.pointwise import maximum, minimum
+from .spec import DType, as_dtype, bool_, float32, float64, int64
 
-_generator = np.random.Generator(np.random.Philox(0))
-
-
-def manual_seed(seed: int) -> None:
-    """Start the numbers of rand, randn and randint, and the initial values of layers, from `seed`."""
-    global _generator
-    _generator = np.random.Generator(np.random.Philox(seed))
+_SIGNIFICAND = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # bits, as IEEE 754 counts them
 
 
-def generator() -> np.random.Generator:
-    """The generator that the next random tensor draws from."""
-    return _generator
+class Generator:
+    """A stream of random numbers, which functions draw from with `generator=`. It starts from seed 0."""
+
+    def __init__(self, device: str = "cpu") -> None:
+        if str(device) != "cpu":
+            raise ArgumentError(f"Generator: device is cpu, not {device}")
+        self.device = device
+        self._lock = threading.Lock()
+        self._seed = self._block = 0
+
+    def manual_seed(self, seed: int) -> "Generator":
+        """Start the stream of this seed, an int from -2**63 to 2**64 - 1."""
+        if not -(2**63) <= seed < 2**64:
+            raise ArgumentError(f"manual_seed: the seed must lie between -2**63 and 2**64 - 1, not {seed}")
+        with self._lock:
+            self._seed, self._block = int(seed) % 2**64, 0
+        return self
+
+    def seed(self) -> int:
+        """Start the stream of a seed that the operating system chooses, and give the seed."""
+        chosen = int.from_bytes(os.urandom(8), "little")
+        self.manual_seed(chosen)
+        return chosen
+
+    def initial_seed(self) -> int:
+        """The seed of the stream."""
+        return self._seed
+
+    def get_state(self) -> Tensor:
+        """Where the stream stands, for set_state: int64, (2,)."""
+        with self._lock:
+            state = np.array([self._seed, self._block], np.uint64)
+        return _core.from_numpy(state.view(np.int64))
+
+    def set_state(self, state: Tensor) -> None:
+        """Go on where get_state was called."""
+        if not isinstance(state, Tensor) or state.dtype is not int64 or state.shape != (2,):
+            raise StateError("set_state takes what get_state gave, an int64 Tensor of shape (2,)")
+        seed, block = state.numpy().view(np.uint64)
+        with self._lock:
+            self._seed, self._block = int(seed), int(block)
+
+    def clone_state(self) -> "Generator":
+        """Another generator that stands where this one does."""
+        copied = Generator()
+        copied.set_state(self.get_state())
+        return copied
+
+    def draw(self, count: int) -> tuple[int, int]:
+        """Take `count` numbers: the seed, and the block of two that the first of them is in (core/kernels/random.h)."""
+        with self._lock:
+            block = self._block
+            self._block = (block + (count + 1) // 2) % 2**64
+            return self._seed, block
+
+    def __getstate__(self) -> dict[str, int]:
+        return {"seed": self._seed, "block": self._block}
+
+    def __setstate__(self, state: dict[str, int]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self._seed, self._block = state["seed"], state["block"]
 
 
-def rand(*shape: Any, dtype: Any = float32, requires_grad: bool = False) -> _core.Tensor:
-    """Uniform in [0, 1): `rand(2, 3)` or `rand((2, 3))`; float32 or float64."""
-    made = copied(np.asarray(_generator.random(shape_of(shape), dtype=as_dtype(dtype).numpy)))
-    return made.requires_grad_(requires_grad)
+default_generator = Generator()
 
 
-def randn(*shape: Any, dtype: Any = float32, requires_grad: bool = False) -> _core.Tensor:
-    """Normal with mean 0 and variance 1: `randn(2, 3)` or `randn((2, 3))`; float32 or float64."""
-    made = copied(np.asarray(_generator.standard_normal(shape_of(shape), dtype=as_dtype(dtype).numpy)))
-    return made.requires_grad_(requires_grad)
+def manual_seed(seed: int) -> Generator:
+    """Start the numbers of every function without `generator=`, and the initial values of layers, from `seed`."""
+    return default_generator.manual_seed(seed)
 
 
-def randint(low: int, high: Any = None, size: Any = None, *, dtype: Any = int64) -> _core.Tensor:
+def seed() -> int:
+    """Start them from a seed that the operating system chooses, and give the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that they started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """Where the default generator stands, for set_rng_state."""
+    return default_generator.get_state()
+
+
+def set_rng_state(state: Tensor) -> None:
+    """Let the default generator go on where get_rng_state was called."""
+    default_generator.set_state(state)
+
+
+# --- floats
+
+
+def rand(*size: Any, generator: Generator | None = None, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+    """Uniform in [0, 1): `rand(2, 3)` or `rand((2, 3))`, of a float dtype."""
+    return _uniform(shape_of(size), as_dtype(dtype), 0, 1, generator).requires_grad_(requires_grad)
+
+
+def randn(*size: Any, generator: Generator | None = None, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+    """Normal with mean 0 and variance 1: `randn(2, 3)` or `randn((2, 3))`, of a float dtype."""
+    return _normal(shape_of(size), as_dtype(dtype), 0, 1, generator).requires_grad_(requires_grad)
+
+
+def rand_like(
+    input: Tensor, *, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """rand in the shape and, without `dtype`, the dtype of `input`."""
+    return rand(input.shape, generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+def randn_like(
+    input: Tensor, *, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """randn in the shape and, without `dtype`, the dtype of `input`."""
+    return randn(input.shape, generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+def normal(
+    mean: Tensor | float, std: Tensor | float = 1.0, size: Any = None, *, generator: Generator | None = None
+) -> Tensor:
+    """Normal with these means and standard deviations, numbers or tensors that broadcast; numbers need a `size`."""
+    if isinstance(std, Tensor) and np.any(np.asarray(std.detach()) < 0):
+        raise ArgumentError("normal: std must not be negative")
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        if size is not None:
+            raise ArgumentError("normal: size goes with numbers alone; a tensor has its own")
+        like = mean + std  # the shape and dtype of both
+        values: Tensor = mean + std * randn(like.shape, generator=generator, dtype=like.dtype)
+        return values.detach()
+    if size is None:
+        raise ArgumentError("normal: mean and std are numbers: give a size")
+    return _normal(shape_of((size,)), float32, mean, std, generator)
+
+
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that stands in `input`, else 0, in its dtype; with `p`, that probability everywhere."""
+    if p is not None:
+        return _coins(input.shape, input.dtype, p, generator)
+    probabilities = input.detach()
+    if probabilities.dtype.kind != "f":
+        raise DTypeError(f"bernoulli: probabilities are floats, not {probabilities.dtype.name}")
+    held = np.asarray(probabilities)
+    if not np.all((held >= 0) & (held <= 1)):
+        raise ArgumentError("bernoulli: probabilities lie between 0 and 1")
+    drawn: Tensor = _uniform(input.shape, float64, 0, 1, generator) < probabilities
+    return drawn.astype(input.dtype)  # type: ignore[no-any-return]
+
+
+# --- integers
+
+
+def randint(
+    low: int,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = int64,
+    requires_grad: bool = False,
+) -> Tensor:
     """Integers from low to high - 1, all as likely: `randint(0, 10, (2, 3))`, or `randint(10, (2, 3))` from 0."""
     if size is None:
         low, high, size = 0, low, high
-    return copied(np.asarray(_generator.integers(low, high, shape_of((size,)), dtype=as_dtype(dtype).numpy)))
+    return _integers(shape_of((size,)), as_dtype(dtype), low, high, generator).requires_grad_(requires_grad)
+
+
+def randint_like(
+    input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None, dtype: Any = None
+) -> Tensor:
+    """randint in the shape and, without `dtype`, the dtype of `input`."""
+    if high is None:
+        low, high = 0, low
+    return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype)
+
+
+def randperm(n: int, *, generator: Generator | None = None, dtype: Any = int64) -> Tensor:
+    """The numbers 0 to n - 1 in random order, all orders as likely."""
+    if n < 0:
+        raise ArgumentError(f"randperm: n must not be negative, it is {n}")
+    made = _core.empty((n,), int64)
+    _core.random_permutation(made, *_stream(generator).draw(n))
+    return _as(made, as_dtype(dtype))
+
+
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Indices drawn with the weights in `input`, (n,) or (rows, n): int64, (num_samples,) or (rows, num_samples).
+
+    The weights need not add up to 1. Without `replacement` no index comes twice in a row; the indices are then those
+    of the smallest of exponential times with the weights as rates.
+    """
+    if input.ndim not in (1, 2):
+        raise ShapeError(f"multinomial: weights have shape (n,) or (rows, n), not {input.shape}")
+    weights = np.asarray(input.detach().astype(float64))
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ArgumentError("multinomial: weights are finite and not negative")
+    positive = (weights > 0).sum(-1).min(initial=weights.shape[-1])
+    if positive < (1 if replacement else num_samples):
+        raise ArgumentError(f"multinomial: {num_samples} to draw, but only {positive} weights above 0")
+    if replacement:
+        ends = weights.cumsum(-1)
+        where = np.asarray(rand((*input.shape[:-1], num_samples), generator=generator, dtype=float64))
+        rows = zip(ends.reshape(-1, ends.shape[-1]), where.reshape(-1, num_samples), strict=True)
+        drawn = np.stack([np.searchsorted(end, u * end[-1], side="right") for end, u in rows])
+    else:
+        times = _core.empty(input.shape, float64)
+        exponential_(times, generator=generator)
+        with np.errstate(divide="ignore"):
+            drawn = np.argsort(np.asarray(times) / weights, axis=-1, kind="stable")[..., :num_samples]
+    return copied(drawn.reshape(*input.shape[:-1], num_samples))
+
+
+def truncated_normal(
+    shape: tuple[int, ...],
+    mean: float,
+    std: float,
+    low: float,
+    high: float,
+    *,
+    generator: Generator | None = None,
+    dtype: Any = float32,
+) -> Tensor:
+    """Normal, given that it lies between low and high."""
+    below, above = (0.5 * math.erfc((mean - x) / (std * math.sqrt(2))) for x in (low, high))
+    made = _normal(shape, as_dtype(dtype), mean, std, generator, (below, above))
+    return minimum(maximum(made, low), high)  # type: ignore[no-any-return]
+
+
+# --- in place: methods of Tensor
+
+
+def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers that are uniform in [low, high)."""
+    if not low <= high:
+        raise ArgumentError(f"uniform_: low {low} is above high {high}")
+    return copy_(self, _uniform(self.shape, self.dtype, low, high, generator))  # type: ignore[no-any-return]
+
+
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers of this mean and standard deviation."""
+    return copy_(self, _normal(self.shape, self.dtype, mean, std, generator))  # type: ignore[no-any-return]
+
+
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of the density lambd * exp(-lambd * x)."""
+    if not lambd > 0:
+        raise ArgumentError(f"exponential_: lambd must be above 0, not {lambd}")
+    stream = _stream(generator).draw(self.numel())
+    return copy_(self, _floats(self.shape, self.dtype, lambda out: _core.random_exponential(out, *stream, lambd)))  # type: ignore[no-any-return]
+
+
+def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with 1 with probability p, else 0; p: a number, or a tensor that broadcasts."""
+    if isinstance(p, Tensor):
+        return copy_(self, bernoulli(p.expand(self.shape), generator=generator))  # type: ignore[no-any-return]
+    return copy_(self, _coins(self.shape, self.dtype, p, generator))  # type: ignore[no-any-return]
+
+
+def random_(
+    self: Tensor, low: int | None = None, high: int | None = None, *, generator: Generator | None = None
+) -> Tensor:
+    """Fill with integers from low to high - 1; `random_(high)` from 0; `random_()` as far as the dtype counts."""
+    if low is None:
+        low, high = 0, _largest(self.dtype) + 1
+    elif high is None:
+        low, high = 0, low
+    return copy_(self, _integers(self.shape, self.dtype, low, high, generator))  # type: ignore[no-any-return]
+
+
+IN_PLACE = (uniform_, normal_, exponential_, bernoulli_, random_)
+
+
+# --- how
+
+
+def _stream(generator: Generator | None) -> Generator:
+    if generator is None:
+        return default_generator
+    if not isinstance(generator, Generator):
+        raise TypeError(f"generator= takes a Generator, not {type(generator).__name__}")
+    return generator
+
+
+def _as(made: Tensor, dtype: DType) -> Tensor:
+    return made if made.dtype is dtype else made.astype(dtype)
+
+
+def _floats(shape: tuple[int, ...], dtype: DType, fill: Callable[[Tensor], None]) -> Tensor:
+    if dtype.name not in _SIGNIFICAND:
+        raise DTypeError(f"random floats are of a float dtype, not {dtype.name}: use randint for integers")
+    made = _core.empty(shape, float64 if dtype is float64 else float32)
+    fill(made)
+    return _as(made, dtype)
+
+
+def _uniform(shape: tuple[int, ...], dtype: DType, low: float, high: float, generator: Generator | None) -> Tensor:
+    def fill(out: Tensor) -> None:
+        _core.random_uniform(out, *_stream(generator).draw(out.numel()), low, high, _SIGNIFICAND[dtype.name])
+
+    return _floats(shape, dtype, fill)
+
+
+def _normal(
+    shape: tuple[int, ...],
+    dtype: DType,
+    mean: Any,
+    std: Any,
+    generator: Generator | None,
+    between: tuple[float, float] = (0.0, 1.0),
+) -> Tensor:
+    """between: probabilities; the values are those of the normal distribution that have them."""
+    if std < 0:
+        raise ArgumentError(f"normal: std must not be negative, it is {std}")
+
+    def fill(out: Tensor) -> None:
+        _core.random_normal(out, *_stream(generator).draw(out.numel()), mean, std, *between)
+
+    return _floats(shape, dtype, fill)
+
+
+def _coins(shape: tuple[int, ...], dtype: DType, p: float, generator: Generator | None) -> Tensor:
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"bernoulli: p must lie between 0 and 1, it is {p}")
+    native = dtype if dtype in (float32, float64) else bool_
+    made = _core.empty(shape, native)
+    _core.random_bernoulli(made, *_stream(generator).draw(made.numel()), p)
+    return _as(made, dtype)
+
+
+def _integers(shape: tuple[int, ...], dtype: DType, low: int, high: int, generator: Generator | None) -> Tensor:
+    if not low < high:
+        raise ArgumentError(f"random integers from low to high - 1: low {low} is not below high {high}")
+    made = _core.empty(shape, int64)
+    _core.random_integers(made, *_stream(generator).draw(made.numel()), low, (high - low) % 2**64)
+    return _as(made, dtype)
+
+
+def _largest(dtype: DType) -> int:
+    """The largest integer up to which a dtype holds every one."""
+    return (
+        2 ** _SIGNIFICAND[dtype.name] if dtype.kind == "f" else 1 if dtype is bool_ else int(np.iinfo(dtype.numpy).max)
+    )

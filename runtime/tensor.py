@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, registry
+from . import _core, random, registry
 from ._core import Tensor
 from .errors import AutogradError
 from .spec import bool_, float32, int64
@@ -78,6 +78,8 @@ def _install() -> None:
         ("fill_", "assign"),
     ):
         setattr(Tensor, name, _core.inplace(registry.OPS[op].handle))
+    for method in random.IN_PLACE:
+        setattr(Tensor, method.__name__, method)
     own = {
         "numpy": numpy,
         "tolist": tolist,

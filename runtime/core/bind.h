@@ -10,6 +10,7 @@ void bind_tensor(nanobind::module_&);
 void bind_op(nanobind::module_&);
 void bind_recorder(nanobind::module_&);
 void bind_optim(nanobind::module_&);
+void bind_random(nanobind::module_&);
 void bind_chrome(nanobind::module_&);
 
 PyObject* attach(PyObject* outputs, PyObject* ctx, PyObject* inputs, PyObject* saved);  // py_node.cpp

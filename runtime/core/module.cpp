@@ -25,5 +25,6 @@ NB_MODULE(_core, m) {
   bind_op(m);
   bind_recorder(m);
   bind_optim(m);
+  bind_random(m);
   bind_chrome(m);
 }

@@ -84,28 +84,3 @@ def test_dtypes() -> None:
     assert [d.kind for d in DTYPES] == ["b", "i", "i", "f", "f"]
     with pytest.raises(rt.DTypeError, match="unknown dtype list"):
         as_dtype(list)
-
-
-def test_the_same_seed_gives_the_same_numbers() -> None:
-    rt.manual_seed(3)
-    first = [rt.rand(2, 2), rt.randn((3,), dtype=rt.float64), rt.randint(0, 10, (4,)), rt.randint(5, (2,))]
-    rt.manual_seed(3)
-    again = [rt.rand((2, 2)), rt.randn(3, dtype=rt.float64), rt.randint(10, (4,)), rt.randint(0, 5, 2)]
-    assert [x.tolist() for x in first] == [x.tolist() for x in again]
-    assert [x.dtype for x in first] == [rt.float32, rt.float64, rt.int64, rt.int64]
-    assert rt.rand(3).tolist() != rt.rand(3).tolist()
-
-
-def test_the_numbers_are_the_same_on_every_machine() -> None:
-    rt.manual_seed(0)
-    assert rt.randint(0, 1000, (4,)).tolist() == [135, 14, 937, 257]
-    assert rt.rand(2).tolist() == pytest.approx([0.3864486813545227, 0.4715653657913208], rel=1e-7)
-
-
-def test_random_tensors_are_spread_as_they_should() -> None:
-    rt.manual_seed(1)
-    uniform, normal = rt.rand(10_000).numpy(), rt.randn(10_000).numpy()
-    assert 0 <= uniform.min() and uniform.max() < 1 and abs(uniform.mean() - 0.5) < 0.02
-    assert abs(normal.mean()) < 0.05 and abs(normal.std() - 1) < 0.05
-    assert set(rt.randint(2, 5, (1000,)).tolist()) == {2, 3, 4}
-    assert rt.randn(2, requires_grad=True).requires_grad
