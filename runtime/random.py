@@ -152,7 +152,7 @@ def normal(
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         if size is not None:
             raise ArgumentError("normal: size goes with numbers alone; a tensor has its own")
-        like = mean + std  # the shape and dtype of both
+        like: Any = mean + std  # the shape and dtype of both
         values: Tensor = mean + std * randn(like.shape, generator=generator, dtype=like.dtype)
         return values.detach()
     if size is None:

@@ -84,7 +84,7 @@ def eye_(tensor: Tensor) -> Tensor:
     """The identity, (n, m)."""
     if tensor.ndim != 2:
         raise ShapeError(f"eye_ needs a matrix, this tensor has shape {tensor.shape}")
-    filled: Tensor = tensor.copy_(asarray(np.eye(*tensor.shape)))
+    filled: Tensor = tensor.copy_(asarray(np.eye(tensor.shape[0], tensor.shape[1])))
     return filled
 
 
