@@ -142,7 +142,14 @@ class Measure:
         collect: bool = False,
         rounds: int = ROUNDS,
     ) -> None:
-        """Times one statement on perflab and, where it is installed, on PyTorch: `make` gives its names for either."""
+        """Times one statement on perflab and, where it is installed, on PyTorch: `make` gives its names for either.
+
+        With --benchmark-disable it runs once, on perflab.
+        """
+        if self.benchmark.disabled:
+            timer = timeit.Timer(text, globals=dict(make(self.ours)))
+            self.benchmark.pedantic(timer.timeit, args=(1,))  # type: ignore[no-untyped-call]
+            return
         samplers = {"perflab": statement(text, make(self.ours), collect=collect)}
         if self.torch:
             samplers["torch"] = statement(text, make(self.torch), collect=collect)

@@ -12,6 +12,8 @@ from perflab.benchmarks.beside import Figure, Measure
 from perflab.benchmarks.quantity import BYTES, SECONDS, quantity
 from perflab.profiler import profile
 
+pytestmark = pytest.mark.perflab(counters="off")
+
 OPS = 1_000_000
 TORCH_OPS = 100_000
 

@@ -10,8 +10,11 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pytest
 
 from perflab.benchmarks.beside import Figure, Measure
+
+pytestmark = pytest.mark.perflab(counters="off")
 
 SECONDS = 0.4
 ROUNDS = 5

@@ -5,9 +5,13 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
+import pytest
+
 from perflab.benchmarks.beside import Figure, Measure, Sampler, Times, statement
 from perflab.benchmarks.quantity import SECONDS, quantity
 from perflab.profiler import profile
+
+pytestmark = pytest.mark.perflab(counters="off")
 
 Mlp = Callable[..., Callable[[], Any]]
 Profile = Callable[[], AbstractContextManager[Any]]

@@ -29,6 +29,7 @@ class Ops:
     total_ns: Int64s
     self_ns: Int64s
     kernel_ns: Int64s
+    allocations: Int64s
     allocated_bytes: Int64s  # frees not subtracted
     gil_wait_ns: Int64s
 
@@ -46,6 +47,7 @@ def ops(trace: Trace) -> Ops:
     inside = _per_slice(nearest(trace, slices.parent[rows], is_op), slices.duration[rows], count)
     kernels = np.flatnonzero(is_kernel)
     kernel_op = _kernel_ops(trace, kernels, is_op)
+    allocations, allocated_bytes = _allocated(trace, is_op)
     return Ops(
         row=rows,
         name=slices.name[rows],
@@ -53,7 +55,8 @@ def ops(trace: Trace) -> Ops:
         total_ns=slices.duration[rows],
         self_ns=slices.duration[rows] - inside[rows],
         kernel_ns=_per_slice(kernel_op, slices.duration[kernels], count)[rows],
-        allocated_bytes=_allocated(trace, is_op)[rows],
+        allocations=allocations[rows],
+        allocated_bytes=allocated_bytes[rows],
         gil_wait_ns=_gil_waits(trace, is_op)[rows],
     )
 
@@ -83,15 +86,18 @@ def _kernel_ops(trace: Trace, kernels: Int64s, is_op: NDArray[np.bool_]) -> Int6
     return np.where(around >= 0, around, nearest(trace, launcher[kernels], is_op))
 
 
-def _allocated(trace: Trace, is_op: NDArray[np.bool_]) -> Int64s:
+def _allocated(trace: Trace, is_op: NDArray[np.bool_]) -> tuple[Int64s, Int64s]:
+    """Allocations of each slice that is an op, and their bytes."""
     instants = trace.instants
     memory = np.flatnonzero(instants.name == trace.string_id(MEMORY))
     if not len(memory) or "Bytes" not in trace.instant_args:
-        return np.zeros(len(is_op), dtype=np.int64)
+        return np.zeros(len(is_op), dtype=np.int64), np.zeros(len(is_op), dtype=np.int64)
     size = trace.instant_args["Bytes"].dense(len(instants))[memory]
     taken = memory[size > 0]
     around = innermost(trace, instants.track[taken], instants.time[taken])
-    return _per_slice(nearest(trace, around, is_op), size[size > 0], len(is_op))
+    size = size[size > 0]
+    op = nearest(trace, around, is_op)
+    return _per_slice(op, np.ones_like(size), len(is_op)), _per_slice(op, size, len(is_op))
 
 
 def _gil_waits(trace: Trace, is_op: NDArray[np.bool_]) -> Int64s:

@@ -22,11 +22,12 @@ class Recorder:
         self.clock = clock
         self.extra_info: dict[str, float] = {}
         self.rounds: list[float] = []
+        self.disabled = False
 
-    def pedantic(self, target: Callable[[], None], rounds: int) -> None:
+    def pedantic(self, target: Callable[..., object], args: tuple[int, ...] = (), rounds: int = 1) -> None:
         for _ in range(rounds):
             begin = self.clock()
-            target()
+            target(*args)
             self.rounds.append(self.clock() - begin)
 
 
@@ -68,6 +69,14 @@ def test_with_torch_there_is_a_ratio(measure: Measure, at_most: float | None, me
     (figure,) = measure.table.figures
     assert figure.met is met
     assert float(figure.value) == pytest.approx(measure.benchmark.extra_info["ratio"], abs=1e-3)
+
+
+def test_a_disabled_benchmark_runs_once_and_has_no_figure(measure: Measure) -> None:
+    cast(Any, measure.benchmark).disabled = True
+    calls: list[int] = []
+    measure.beside("append", "calls.append(1)", lambda library: {"calls": calls})
+    assert calls == [1]
+    assert measure.table.figures == []
 
 
 def test_a_sample_is_seconds_a_call() -> None:

@@ -1,0 +1,211 @@
+"""The pytest plugin: holds what each benchmark does against a file of exact counters.
+
+    pytest benchmarks --benchmark-disable --perflab-counters benchmarks/counters.json
+    pytest benchmarks --benchmark-disable --perflab-counters benchmarks/counters.json --perflab-update
+
+A benchmark is a test that uses pytest-benchmark's `benchmark` fixture. After it has passed, the function that it gave
+to the fixture is called twice more, the second time under the profiler. pytest loads this file in every project, so
+what it needs is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pytest
+
+if TYPE_CHECKING:
+    from .counters import Counters, CountersFile
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("perflab")
+    group.addoption(
+        "--perflab-counters",
+        metavar="FILE",
+        type=Path,
+        help="fail where a benchmark calls other ops, or takes other memory, than FILE says; times do not matter",
+    )
+    group.addoption(
+        "--perflab-update",
+        action="store_true",
+        help="write what the benchmarks count now to the file of --perflab-counters",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", 'perflab(counters="off"): what this benchmark does depends on time, so its counters are not held'
+    )
+    path: Path | None = config.getoption("perflab_counters")
+    if path is None:
+        if config.getoption("perflab_update"):
+            raise pytest.UsageError("--perflab-update writes a file of counters: name it with --perflab-counters")
+        return
+    if config.getoption("numprocesses", None):
+        raise pytest.UsageError("--perflab-counters needs the benchmarks in one process: leave out -n")
+    if not config.pluginmanager.hasplugin("benchmark"):
+        raise pytest.UsageError("--perflab-counters counts pytest-benchmark's benchmarks: install pytest-benchmark")
+    config.pluginmanager.register(_Held(path, update=config.getoption("perflab_update")), "perflab-counters")
+
+
+# Makes ready what a benchmark measures, and returns it.
+Prepare: TypeAlias = Callable[[], Callable[[], object]]
+
+
+class _Held:
+    """One session's counters beside those of the file."""
+
+    def __init__(self, path: Path, *, update: bool) -> None:
+        self._path = path
+        self._update = update
+        self._base = self._read()
+        self._head: dict[str, Counters] = {}
+        self._files: set[str] = set()
+        self._collected: set[str] = set()
+        self._prepare: Prepare | None = None
+
+    def _read(self) -> CountersFile:
+        from .counters import CountersFile
+        from .errors import BenchmarkFormatError
+
+        try:
+            return CountersFile.from_json(self._path.read_bytes())
+        except FileNotFoundError:
+            if self._update:
+                return CountersFile({})
+            raise pytest.UsageError(f"there is no {self._path}: write it with --perflab-update") from None
+        except (OSError, BenchmarkFormatError) as error:
+            raise pytest.UsageError(f"{self._path}: {error}") from None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        if not any("::" in argument for argument in config.args):  # else only some tests of these files are collected
+            # before -k and -m take some away: those are not gone
+            self._collected.update(item.nodeid for item in items)
+            self._files.update(item.nodeid.partition("::")[0] for item in items)
+        off = [item for item in items if _is_off(item)]
+        if off:
+            config.hook.pytest_deselected(items=off)
+            items[:] = [item for item in items if not _is_off(item)]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Iterator[None]:
+        fixture = pyfuncitem.funcargs.get("benchmark")
+        if fixture is None:
+            return (yield)
+        self._prepare = None
+        with _remembering(type(fixture), self._remember):
+            result = yield
+        if self._prepare is not None:
+            self._judge(pyfuncitem.nodeid, self._prepare)
+        return result
+
+    def _remember(self, prepare: Prepare) -> None:
+        self._prepare = prepare
+
+    def _judge(self, name: str, prepare: Prepare) -> None:
+        from .counters import count, differences
+
+        prepare()()
+        counted = count(prepare())
+        if not counted.ops:
+            return  # it runs nothing of perflab.runtime
+        self._head[name] = counted
+        if self._update:
+            return
+        if name not in self._base.benchmarks:
+            pytest.fail(f"{self._path} does not know this benchmark: write it anew with --perflab-update", False)
+        changed = differences(self._base.benchmarks[name], counted)
+        if changed:
+            lines = "\n  ".join(changed)
+            pytest.fail(
+                f"it does not do what {self._path} says:\n  {lines}\n"
+                "Mend it, or accept this with --perflab-update and commit the file.",
+                False,
+            )
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if exitstatus == 0 and self._problem():
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        elif exitstatus == 0 and self._update:
+            self._write()
+
+    def _problem(self) -> str | None:
+        """Why a session whose tests all passed does not pass, a sentence."""
+        if not self._head:
+            return "no benchmark ran an op of perflab.runtime: nothing was held"
+        gone = self._gone()
+        if gone and not self._update:
+            return f"{self._path} has benchmarks that are gone: {', '.join(gone)}; write it anew with --perflab-update"
+        return None
+
+    def _gone(self) -> list[str]:
+        return sorted(
+            name
+            for name in self._base.benchmarks
+            if name.partition("::")[0] in self._files and name not in self._collected
+        )
+
+    def _write(self) -> None:
+        from .counters import CountersFile
+
+        kept = {name: it for name, it in self._base.benchmarks.items() if name not in self._gone()}
+        partial = self._path.with_name(f".{self._path.name}.partial")
+        partial.write_text(CountersFile(kept | self._head).to_json(), encoding="utf-8")
+        partial.replace(self._path)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        problem = self._problem()
+        if problem:
+            terminalreporter.write_line(f"perflab: {problem}", red=True)
+        elif self._update:
+            terminalreporter.write_line(f"perflab: {self._path} holds {len(self._head)} benchmarks of this session")
+        else:
+            terminalreporter.write_line(f"perflab: {len(self._head)} benchmarks held against {self._path}")
+
+
+def _is_off(item: pytest.Item) -> bool:
+    marker = item.get_closest_marker("perflab")
+    return marker is not None and marker.kwargs.get("counters") == "off"
+
+
+class _remembering:
+    """While it lasts, `tell` is told what is given to the fixture `benchmark` to be measured."""
+
+    def __init__(self, fixture: type[Any], tell: Callable[[Prepare], None]) -> None:
+        self._fixture = fixture
+        self._tell = tell
+        self._own = fixture.__call__, fixture.pedantic
+
+    def __enter__(self) -> None:
+        tell, (measure, pedantic) = self._tell, self._own
+
+        def call(benchmark: Any, function: Callable[..., object], *args: Any, **kwargs: Any) -> Any:
+            tell(lambda: partial(function, *args, **kwargs))
+            return measure(benchmark, function, *args, **kwargs)
+
+        def call_pedantic(
+            benchmark: Any,
+            target: Callable[..., object],
+            args: Any = (),
+            kwargs: Any = None,
+            setup: Any = None,
+            **how: Any,
+        ) -> Any:
+            def prepare() -> Callable[[], object]:
+                given = setup() if setup else None
+                positional, named = given or (args, kwargs or {})
+                return partial(target, *positional, **named)
+
+            tell(prepare)
+            return pedantic(benchmark, target, args, kwargs, setup, **how)
+
+        self._fixture.__call__, self._fixture.pedantic = call, call_pedantic
+
+    def __exit__(self, *error: object) -> None:
+        self._fixture.__call__, self._fixture.pedantic = self._own
