@@ -111,6 +111,7 @@ def pointwise(
     aliases: Sequence[str] = (),
     samples: Sequence[Sample] = (),
     differentiable: bool = True,
+    public: bool = True,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare an op that works element by element, broadcasting its inputs.
 
@@ -128,6 +129,7 @@ def pointwise(
             kinds=kinds,
             domain=domain,
             aliases=aliases,
+            public=public,
             pointwise=True,
             differentiable=differentiable,
         )(body)

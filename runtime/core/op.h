@@ -9,7 +9,7 @@
 
 namespace perflab {
 
-constexpr int kMaxAttr = 3 * (1 + kMaxDim) + 1;
+constexpr int kMaxAttr = 4 * (1 + kMaxDim) + 4;
 // Attributes as words in the order of the op's signature. By kind:
 //   i int or None (kNone), b bool, f float (its bits), d dtype (its code or kNone): one word
 //   t tuple of ints: length, then kMaxDim words;   a axes: as t, length kNone for None, a single int is a tuple of one

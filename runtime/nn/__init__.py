@@ -1,23 +1,16 @@
 """Building blocks of models, with PyTorch's names and meanings."""
 
 from . import functional, init
-from .layers import Embedding, Linear, LogSoftmax, ReLU, Sigmoid, Softmax, Tanh
-from .losses import CrossEntropyLoss
+from .layers import *  # noqa: F403
+from .layers import __all__ as _layers
 from .module import Module, ModuleList, Parameter, Sequential
 
 __all__ = [
-    "CrossEntropyLoss",
-    "Embedding",
-    "Linear",
-    "LogSoftmax",
+    *_layers,
     "Module",
     "ModuleList",
     "Parameter",
-    "ReLU",
     "Sequential",
-    "Sigmoid",
-    "Softmax",
-    "Tanh",
     "functional",
     "init",
 ]

@@ -1,8 +1,38 @@
 """The ops, each declared once in the file of its kind."""
 
 from .. import registry
-from . import cast, compare, grads, index, linalg, pointwise, reduce, shape, softmax
+from . import (
+    activation,
+    cast,
+    compare,
+    conv,
+    grads,
+    index,
+    linalg,
+    nll,
+    norm,
+    pointwise,
+    pool,
+    reduce,
+    shape,
+    softmax,
+)
 
-__all__ = ["cast", "compare", "grads", "index", "linalg", "pointwise", "reduce", "shape", "softmax"]
+__all__ = [
+    "activation",
+    "cast",
+    "compare",
+    "conv",
+    "grads",
+    "index",
+    "linalg",
+    "nll",
+    "norm",
+    "pointwise",
+    "pool",
+    "reduce",
+    "shape",
+    "softmax",
+]
 
 registry.freeze()

@@ -243,4 +243,4 @@ def test_a_trace_names_modules_and_composites() -> None:
     rows = {name: row for row, name in zip(trace.select("cpu_op"), names, strict=True)}
     assert trace.args_of(rows["tanh"])["Module Hierarchy"] == "Net.body.1"
     assert trace.args_of(rows["take"])["Module Hierarchy"] == "Net.embedding"
-    assert "Module Hierarchy" not in trace.args_of(rows["log_softmax"])
+    assert "Module Hierarchy" not in trace.args_of(rows["softmax_nll"])

@@ -82,6 +82,8 @@ def reference(op: Op, sample: Sample, arrays: Arrays) -> list[np.ndarray[Any, An
         else:
             given.append(a.astype(computed.numpy) if kind.cast and op.dtype != "second" else a)
     attributes = {a.name: sample.attributes.get(a.name, a.preset) for a in op.attributes}
+    if op.infer:
+        result = op.infer(*(Spec(a.shape, rt.spec.as_dtype(a.dtype)) for a in arrays), **attributes).dtype
     with np.errstate(all="ignore"):
         out = op.body(np, *given, **attributes)
     return [np.asarray(o).astype(result.numpy) for o in (out if op.several else (out,))]
@@ -373,7 +375,7 @@ def test_cost_of_a_matrix_product() -> None:
 
 @pytest.mark.parametrize("entry", [e for e in ENTRIES if e.samples], ids=lambda e: e.name)
 def test_the_docstring_s_example_runs(entry: Op | Composite) -> None:
-    names = {name: getattr(rt, name) for name in rt.__all__} | {name: op.handle for name, op in OPS.items()}
+    names = {name: getattr(rt, name) for name in rt.__all__} | {e.name: e.handle for e in ENTRIES}
     example = doctest.DocTestParser().get_doctest(entry.doc, names, entry.name, None, None)
     assert example.examples, f"{entry.name}: give its docstring an example"
     report: list[str] = []

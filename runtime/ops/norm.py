@@ -1,0 +1,161 @@
+"""Normalisation: mean 0 and variance 1 over some axes, then a scale and a shift that are learned."""
+
+from typing import Any
+
+from ..errors import ShapeError
+from ..op import sample
+from ..registry import primitive
+from ..spec import Axes, Spec
+from .grads import unbroadcast
+from .pointwise import sqrt
+
+
+@primitive(
+    rule="same",
+    dtype="float",
+    flops=lambda a, out, axis: a.size,
+    samples=(sample((2, 3), axis=1), sample((2, 3, 4), axis=(0, -1)), sample((3,), axis=None)),
+    public=False,
+)
+def averaged(xp, a, *, axis: Axes):
+    """a with every element replaced by the mean over the axes.
+
+    >>> averaged(tensor([1.0, 3.0]), axis=0).tolist()
+    [2.0, 2.0]
+    """
+    return xp.broadcast_to(xp.mean(a, axis=axis, keepdims=True), a.shape)
+
+
+@averaged.vjp
+def _(ct, *, axis):
+    return averaged(ct, axis=axis)
+
+
+def _standardized(xp: Any, a: Any, axes: tuple[int, ...], eps: float) -> Any:
+    centred = a - xp.mean(a, axis=axes, keepdims=True)
+    return centred / xp.sqrt(xp.mean(centred * centred, axis=axes, keepdims=True) + eps)
+
+
+class _Statistics:
+    """What second gradients of a normalisation are made of: the normalised values and 1 / the standard deviation."""
+
+    def __init__(self, a: Any, axes: tuple[int, ...], eps: float) -> None:
+        centred = a - averaged(a, axis=axes)
+        self.axes = axes
+        self.scale = 1 / sqrt(averaged(centred * centred, axis=axes) + eps)
+        self.normal = centred * self.scale
+
+    def mean(self, x: Any) -> Any:
+        return averaged(x, axis=self.axes)
+
+    def pull(self, g: Any) -> Any:
+        """The gradient for the input, from that of the normalised values. It is linear in g, and its own transpose."""
+        return self.scale * (g - self.mean(g) - self.normal * self.mean(g * self.normal))
+
+    def pull_twice(self, g: Any, u: Any) -> Any:
+        """The gradient for the input of sum(u * pull(g))."""
+        bent = self.mean(g * self.normal) * self.pull(u) + self.mean(u * self.normal) * self.pull(g)
+        return -self.scale * (self.normal * self.mean(u * self.pull(g)) + bent)
+
+
+# --- over the last axes
+
+
+def _layer_norm_spec(a: Spec, weight: Spec, bias: Spec, *, eps: float) -> Spec:
+    _check_layer_norm(a, weight)
+    if bias.shape != weight.shape:
+        raise ShapeError(f"layer_norm: weight has shape {weight.shape}, but bias has {bias.shape}")
+    return Spec(a.shape, a.dtype)
+
+
+def _check_layer_norm(a: Spec, weight: Spec) -> None:
+    if weight.ndim == 0 or a.shape[a.ndim - weight.ndim :] != weight.shape:
+        raise ShapeError(f"layer_norm: a weight of shape {weight.shape} is not for the last axes of {a.shape}")
+
+
+def _input_grad_spec(g: Spec, a: Spec, weight: Spec, *, eps: float) -> Spec:
+    _check_layer_norm(a, weight)
+    return Spec(a.shape, a.dtype)
+
+
+def _weight_grad_spec(g: Spec, a: Spec, like: Spec, *, eps: float) -> Spec:
+    _check_layer_norm(a, like)
+    return Spec(like.shape, a.dtype)
+
+
+@primitive(
+    infer=_layer_norm_spec,
+    kinds="f",
+    flops=lambda a, weight, bias, out, eps: 7 * a.size,
+    samples=(sample((2, 3), (3,), (3,)), sample((2, 2, 3), (2, 3), (2, 3), eps=0.1), sample((0, 3), (3,), (3,))),
+    public=False,
+)
+def layer_norm(xp, a, weight, bias, *, eps: float = 1e-5):
+    """a normalised over the axes of weight, which are its last ones, times weight, plus bias.
+
+    eps is added to the variance (that of all elements, not of a sample).
+
+    >>> layer_norm(tensor([1.0, 3.0]), tensor([2.0, 2.0]), tensor([0.0, 1.0]), eps=0.0).tolist()
+    [-2.0, 3.0]
+    """
+    return _standardized(xp, a, tuple(range(-weight.ndim, 0)), eps) * weight + bias
+
+
+@layer_norm.vjp
+def _(ct, a, weight, bias: Spec, *, eps):
+    return (
+        layer_norm_input_grad(ct, a, weight, eps=eps),
+        layer_norm_weight_grad(ct, a, weight, eps=eps),
+        unbroadcast(ct, bias),
+    )
+
+
+@primitive(
+    infer=_input_grad_spec,
+    kinds="f",
+    flops=lambda g, a, weight, out, eps: 14 * a.size,
+    samples=(sample((2, 3), (2, 3), (3,), eps=0.1), sample((2, 2, 3), (2, 2, 3), (2, 3), eps=0.1)),
+    public=False,
+)
+def layer_norm_input_grad(xp, g, a, weight, *, eps: float):
+    """layer_norm's gradient for its input, g being that of its result.
+
+    >>> layer_norm_input_grad(ones(2), tensor([1.0, 3.0]), ones(2), eps=0.0).tolist()
+    [0.0, 0.0]
+    """
+    axes = tuple(range(-weight.ndim, 0))
+    centred = a - xp.mean(a, axis=axes, keepdims=True)
+    scale = 1 / xp.sqrt(xp.mean(centred * centred, axis=axes, keepdims=True) + eps)
+    normal, g = centred * scale, g * weight
+    along = xp.mean(g * normal, axis=axes, keepdims=True)
+    return scale * (g - xp.mean(g, axis=axes, keepdims=True) - normal * along)
+
+
+@layer_norm_input_grad.vjp
+def _(ct, g, a, weight, *, eps: float):
+    at = _Statistics(a, tuple(range(-weight.ndim, 0)), eps)
+    pulled = at.pull(ct)
+    return pulled * weight, at.pull_twice(g * weight, ct), unbroadcast(pulled * g, weight)
+
+
+@primitive(
+    infer=_weight_grad_spec,
+    kinds="f",
+    flops=lambda g, a, like, out, eps: 9 * a.size,
+    samples=(sample((2, 3), (2, 3), (3,), eps=0.1), sample((2, 2, 3), (2, 2, 3), (2, 3), eps=0.1)),
+    public=False,
+)
+def layer_norm_weight_grad(xp, g, a, like: Spec, *, eps: float):
+    """layer_norm's gradient for a weight in the shape of `like`, g being that of its result.
+
+    >>> layer_norm_weight_grad(ones(2), tensor([1.0, 3.0]), ones(2), eps=0.0).tolist()
+    [-1.0, 1.0]
+    """
+    products = g * _standardized(xp, a, tuple(range(-like.ndim, 0)), eps)
+    return xp.sum(products, axis=tuple(range(a.ndim - like.ndim)))
+
+
+@layer_norm_weight_grad.vjp
+def _(ct, g, a, like: Spec, *, eps: float):
+    at = _Statistics(a, tuple(range(-like.ndim, 0)), eps)
+    return ct * at.normal, at.pull(ct * g), None

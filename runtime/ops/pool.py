@@ -1,0 +1,196 @@
+"""Pooling over two axes: the largest element, or the mean, of each window of a plane.
+
+Windows have kernel, stride, padding and dilation as (rows, columns). With `ceil_mode` a last window may hang over the
+end, as long as it starts inside the plane or its padding on the left.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import ShapeError
+from ..op import sample
+from ..registry import primitive
+from ..spec import Indices, Spec, int64
+
+Pair = tuple[int, ...]
+
+
+def _places(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
+    """How many windows an axis has."""
+    span = size + 2 * padding - dilation * (kernel - 1) - 1
+    places = (span + (stride - 1) * ceil_mode) // stride + 1
+    return places - (ceil_mode and (places - 1) * stride >= size + padding)
+
+
+def pooled_sizes(
+    name: str, a: Spec, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
+) -> tuple[int, ...]:
+    """The sizes of the pooled plane. Raises ShapeError for windows that do not fit."""
+    if a.ndim != 4:
+        raise ShapeError(f"{name}: the input is (N, channels, rows, columns), not {a.shape}")
+    for what, pair, least in (("kernel", kernel, 1), ("stride", stride, 1), ("padding", padding, 0)):
+        if len(pair) != 2 or min(pair) < least:
+            raise ShapeError(f"{name}: {what} is two numbers of at least {least}, not {pair}")
+    if len(dilation) != 2 or min(dilation) < 1:
+        raise ShapeError(f"{name}: dilation is two numbers of at least 1, not {dilation}")
+    if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
+        raise ShapeError(f"{name}: padding {padding} is more than half of the kernel {kernel}")
+    sizes = [_places(*s, ceil_mode) for s in zip(a.shape[2:], kernel, stride, padding, dilation, strict=True)]
+    if min(sizes) < 1:
+        raise ShapeError(f"{name}: a kernel of {kernel} does not fit into {a.shape[2:]} padded by {padding}")
+    return (*a.shape[:2], *sizes)
+
+
+def _windows(
+    xp: Any, a: Any, fill: float, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
+) -> Any:
+    """The windows of a, padded with `fill`: (N, channels, rows, columns, *kernel)."""
+    pads = [(0, 0), (0, 0)]
+    reach = []
+    for size, k, s, p, d in zip(a.shape[2:], kernel, stride, padding, dilation, strict=True):
+        end = (_places(size, k, s, p, d, ceil_mode) - 1) * s + d * (k - 1) + 1 - size - p
+        pads.append((p, max(end, 0)))
+        reach.append(d * (k - 1) + 1)
+    padded = xp.pad(a, pads, constant_values=fill)
+    windows = xp.lib.stride_tricks.sliding_window_view(padded, tuple(reach), axis=(2, 3))
+    return windows[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]]
+
+
+def _max_pool2d_spec(a: Spec, *, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool) -> Spec:
+    return Spec(pooled_sizes("max_pool2d", a, kernel, stride, padding, dilation, ceil_mode), a.dtype)
+
+
+def _max_pool2d_indices_spec(
+    a: Spec, *, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
+) -> Spec:
+    return Spec(pooled_sizes("max_pool2d", a, kernel, stride, padding, dilation, ceil_mode), int64)
+
+
+def _max_flops(a: Spec, out: Spec, *, kernel: Pair, **_: object) -> int:
+    return out.size * kernel[0] * kernel[1]
+
+
+_MAX_SAMPLES = tuple(
+    sample(shape, kernel=kernel, stride=stride, padding=padding, dilation=dilation, ceil_mode=ceil_mode)
+    for shape, kernel, stride, padding, dilation, ceil_mode in (
+        ((2, 3, 4, 6), (2, 2), (2, 2), (0, 0), (1, 1), False),
+        ((1, 2, 5, 5), (3, 2), (2, 1), (1, 1), (1, 1), True),
+        ((1, 2, 7, 6), (2, 3), (2, 3), (1, 0), (2, 1), True),
+        ((0, 2, 4, 4), (2, 2), (2, 2), (0, 0), (1, 1), False),
+    )
+)
+
+
+@primitive(infer=_max_pool2d_spec, kinds="f", flops=_max_flops, samples=_MAX_SAMPLES, public=False)
+def max_pool2d(
+    xp,
+    a,
+    *,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...] = (0, 0),
+    dilation: tuple[int, ...] = (1, 1),
+    ceil_mode: bool = False,
+):
+    """The largest element of each window, NaN where there is one. The first of equal ones has the gradient.
+
+    >>> max_pool2d(tensor([[[[1.0, 2.0], [4.0, 3.0]]]]), kernel=(2, 2), stride=(2, 2)).tolist()
+    [[[[4.0]]]]
+    """
+    return _windows(xp, a, -xp.inf, kernel, stride, padding, dilation, ceil_mode).max((-2, -1))
+
+
+@max_pool2d.vjp
+def _(ct, a, *, kernel, stride, padding, dilation, ceil_mode):
+    found = max_pool2d_indices(a, kernel=kernel, stride=stride, padding=padding, dilation=dilation, ceil_mode=ceil_mode)
+    return put_in_planes(ct, a, found)
+
+
+@primitive(
+    infer=_max_pool2d_indices_spec, dtype="index", kinds="f", flops=_max_flops, samples=_MAX_SAMPLES, public=False
+)
+def max_pool2d_indices(
+    xp,
+    a,
+    *,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...] = (0, 0),
+    dilation: tuple[int, ...] = (1, 1),
+    ceil_mode: bool = False,
+):
+    """Where in its plane, counted row by row, the element is that max_pool2d chooses.
+
+    >>> max_pool2d_indices(tensor([[[[1.0, 2.0], [4.0, 3.0]]]]), kernel=(2, 2), stride=(2, 2)).tolist()
+    [[[[2]]]]
+    """
+    windows = _windows(xp, a, -xp.inf, kernel, stride, padding, dilation, ceil_mode)
+    rows, columns = windows.shape[2:4]
+    i, j = xp.divmod(windows.reshape(*windows.shape[:4], kernel[0] * kernel[1]).argmax(-1), kernel[1])
+    row = xp.arange(rows)[:, None] * stride[0] - padding[0] + i * dilation[0]
+    column = xp.arange(columns) * stride[1] - padding[1] + j * dilation[1]
+    # Padding wins only among elements that are all -inf: then the first element behind it is chosen.
+    row, column = (xp.where(x < 0, x + -(x // d) * d, x) for x, d in ((row, dilation[0]), (column, dilation[1])))
+    return row * a.shape[3] + column
+
+
+def _planes_spec(a: Spec, indices: Spec) -> Spec:
+    return Spec(indices.shape, a.dtype)
+
+
+def _put_spec(a: Spec, like: Spec, indices: Spec) -> Spec:
+    return Spec(like.shape, a.dtype)
+
+
+_PLACES = np.array([[[[5, 0], [0, 1]]]])
+
+
+@primitive(
+    infer=_planes_spec,
+    kinds="f",
+    flops=lambda a, indices, out: 0,
+    read=lambda a, indices, out: out.nbytes + indices.nbytes,
+    samples=(sample((1, 1, 3, 2), _PLACES),),
+    public=False,
+)
+def take_from_planes(xp, a, indices: Indices):
+    """The elements at these places of each plane, counted row by row.
+
+    >>> take_from_planes(tensor([[[[1.0, 2.0], [4.0, 3.0]]]]), tensor([[[[2]]]])).tolist()
+    [[[[4.0]]]]
+    """
+    flat = (*indices.shape[:2], -1)
+    found = xp.take_along_axis(a.reshape(*a.shape[:2], -1), indices.reshape(flat), axis=-1)
+    return found.reshape(indices.shape)
+
+
+@take_from_planes.vjp
+def _(ct, a: Spec, indices):
+    return put_in_planes(ct, a, indices), None
+
+
+@primitive(
+    infer=_put_spec,
+    kinds="f",
+    flops=lambda a, like, indices, out: a.size,
+    read=lambda a, like, indices, out: a.nbytes + indices.nbytes,
+    samples=(sample((1, 1, 2, 2), (1, 1, 3, 2), _PLACES),),
+    public=False,
+)
+def put_in_planes(xp, a, like: Spec, indices: Indices):
+    """Zeros in the shape of `like`, plus each element of a at its place, counted row by row in its plane.
+
+    >>> put_in_planes(tensor([[[[3.0]]]]), zeros((1, 1, 2, 2)), tensor([[[[2]]]])).tolist()
+    [[[[0.0, 0.0], [3.0, 0.0]]]]
+    """
+    planes = like.shape[0] * like.shape[1]
+    out = xp.zeros((planes, like.shape[2] * like.shape[3]), a.dtype)
+    if planes:
+        xp.add.at(out, (xp.arange(planes)[:, None], indices.reshape(planes, -1)), a.reshape(planes, -1))
+    return out.reshape(like.shape)
+
+
+@put_in_planes.vjp
+def _(ct, indices):
+    return take_from_planes(ct, indices), None, None
