@@ -16,6 +16,7 @@ class Node:
 class Tensor:
     requires_grad: bool
     grad: Tensor | None
+    data: Tensor
     def __new__(cls, data: Tensor) -> Self: ...
     @property
     def shape(self) -> tuple[int, ...]: ...

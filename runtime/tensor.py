@@ -1,5 +1,6 @@
 """Tensor's methods that are not hot; the type itself, its operators and the ops' methods are the core's."""
 
+import copy
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from . import _core, random, registry
 from ._core import Tensor
+from .creation import copied
 from .errors import AutogradError
 from .spec import bool_, float32, int64
 
@@ -59,6 +61,30 @@ def zero_(self: Tensor) -> Tensor:
     return zeroed
 
 
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if self.grad_fn is not None:
+        raise AutogradError(f"deepcopy of what {self.grad_fn.name()} computed: copy leaves alone, or detach() first")
+    made = _restored(type(self), self.detach().copy(), self.requires_grad)
+    memo[id(self)] = made
+    made.__dict__.update(copy.deepcopy(self.__dict__, memo))
+    if self.grad is not None:
+        made.grad = copy.deepcopy(self.grad, memo)
+    return made
+
+
+def _reduce(self: Tensor, protocol: int) -> tuple[Any, ...]:
+    values = np.array(numpy(self.detach()), order="C")
+    return _unpickled, (type(self), values, self.requires_grad), self.__dict__ or None
+
+
+def _unpickled(kind: type[Tensor], values: np.ndarray[Any, Any], requires_grad: bool) -> Tensor:
+    return _restored(kind, copied(values), requires_grad)
+
+
+def _restored(kind: type[Tensor], data: Tensor, requires_grad: bool) -> Tensor:
+    return (data if kind is Tensor else kind(data)).requires_grad_(requires_grad)
+
+
 def _reject_del(cls: type[Tensor]) -> None:
     if "__del__" in cls.__dict__:
         raise TypeError(
@@ -86,6 +112,8 @@ def _install() -> None:
         "contiguous": contiguous,
         "zero_": zero_,
         "__array__": _array,
+        "__deepcopy__": _deepcopy,
+        "__reduce_ex__": _reduce,
         "__repr__": _repr,
         "__iter__": _iterate,
         "__float__": lambda self: float(self.item()),

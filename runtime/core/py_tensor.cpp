@@ -129,6 +129,26 @@ PyObject* detach(PyObject* o, PyObject*) {
   return wrap(t);
 }
 
+// The memory, whatever the graph says: neither a read nor a change of it is recorded.
+PyObject* get_data(PyObject* o, void*) {
+  TensorImpl* t = make_tensor();
+  t->alias(*impl_of(o));
+  return wrap(t);
+}
+
+int set_data(PyObject* o, PyObject* v, void*) {
+  if (!v || !is_tensor(v))
+    return PyErr_Format(PyExc_TypeError, "data must be a Tensor, not %.80s", v ? Py_TYPE(v)->tp_name : "deleted"), -1;
+  TensorImpl* t = impl_of(o);
+  if (t->requires_grad && kind(impl_of(v)->dtype) != DKind::kFloat)
+    return PyErr_Format(error_types[static_cast<int>(ErrorKind::kAutograd)],
+                        "data of a tensor that requires grad must be floats, this one is %s", name(impl_of(v)->dtype)),
+           -1;
+  static_cast<Array&>(*t) = Array(*impl_of(v));
+  t->weak = false;
+  return 0;
+}
+
 PyObject* requires_grad_method(PyObject* o, PyObject* args) {
   PyObject* on = Py_True;
   if (!PyArg_ParseTuple(args, "|O:requires_grad_", &on)) return nullptr;
@@ -190,12 +210,15 @@ PyMethodDef methods[] = {
     {}};
 
 PyGetSetDef getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {"shape", get_shape, nullptr, "The size of each axis.", nullptr},
     {"ndim", get_ndim, nullptr, "The number of axes.", nullptr},
     {"dtype", get_dtype, nullptr, "The element type.", nullptr},
     {"requires_grad", get_requires_grad, set_requires_grad, "Whether gradients flow into this tensor.", nullptr},
     {"is_leaf", get_is_leaf, nullptr, "Whether no recorded op made this tensor.", nullptr},
     {"grad", get_grad, set_grad, "The accumulated gradient, or None.", nullptr},
+    {"data", get_data, set_data, "The memory without history; assigned, that of another tensor takes its place.",
+     nullptr},
     {"grad_fn", get_grad_fn, nullptr, "The node of the op that made this tensor, or None.", nullptr},
     {"_version", get_version, nullptr, "How often the memory was changed in place.", nullptr},
     {}};

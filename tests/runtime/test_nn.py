@@ -134,7 +134,7 @@ def test_a_state_that_does_not_fit_changes_nothing() -> None:
     before = net.scale.item()
     del state["shift"]
     state["more"] = rt.zeros(1)
-    with pytest.raises(rt.StateError, match="does not fit Net: missing: shift; unexpected: more"):
+    with pytest.raises(rt.StateError, match="does not fit Net:\n    missing: shift\n    unexpected: more"):
         net.load_state_dict(state)
     assert net.scale.item() == before
     assert net.load_state_dict(state, strict=False) == (["shift"], ["more"])

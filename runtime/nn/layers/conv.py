@@ -8,7 +8,8 @@ from ...spec import DType, float32
 from .. import functional as F
 from .. import init
 from ..functional.conv import Size, sizes
-from ..module import Module, Parameter
+from ..module import Module
+from ..parameter import Parameter
 
 
 class Conv2d(Module):

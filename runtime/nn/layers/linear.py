@@ -7,7 +7,8 @@ from ..._core import Tensor
 from ...ops.shape import reshape, transpose
 from ...spec import DType, float32
 from .. import init
-from ..module import Module, Parameter
+from ..module import Module
+from ..parameter import Parameter
 
 
 class Linear(Module):

@@ -7,7 +7,8 @@ from ...creation import ones, zeros
 from ...spec import DType, float32
 from .. import functional as F
 from .. import init
-from ..module import Module, Parameter
+from ..module import Module
+from ..parameter import Parameter
 
 
 class LayerNorm(Module):

@@ -5,7 +5,8 @@ from ..._core import Tensor
 from ...spec import DType, float32
 from .. import functional as F
 from .. import init
-from ..module import Module, Parameter
+from ..module import Module
+from ..parameter import Parameter
 
 
 class Embedding(Module):
