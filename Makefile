@@ -11,6 +11,7 @@ TORCH  := torch==2.13.0
 PACKAGES := runtime profiler dashboards server benchmarks
 CPP      := $(wildcard runtime/core/*.cpp runtime/core/*.h runtime/core/kernels/*.cpp runtime/core/kernels/*.h)
 CPPTESTS := $(wildcard tests/core/*.cpp tests/core/*.h)
+INITS    := $(wildcard runtime/*/__init__.py)  # the editable install keeps a list of packages
 
 # What pyproject.toml says under one of its keys, one requirement a line.
 requirements = $(PY) -c 'import functools, sys, tomllib; \
@@ -41,7 +42,7 @@ $(VENV)/.tools: $(VENV)/.made pyproject.toml
 	@$(call requirements,build-system requires) | $(PIP) -r /dev/stdin cmake ninja
 	@touch $@
 
-$(VENV)/.built: $(VENV)/.tools CMakeLists.txt $(CPP)
+$(VENV)/.built: $(VENV)/.tools CMakeLists.txt $(CPP) $(INITS)
 	@echo "Building perflab (the first time takes a minute or two)"
 	@$(PIP) -C build-dir=$(BUILD) -C cmake.define.PERFLAB_CPP_TESTS=ON -e .
 	@touch $@

@@ -1,96 +1,11 @@
-"""What Python sees of autograd: the recording switch, the graph's nodes, functions with a gradient by hand."""
+"""Functions with both directions written in Python."""
 
-import functools
-from collections.abc import Callable
-from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
-from . import _core
-from .errors import AutogradError
-from .spec import DType
-
-_F = TypeVar("_F", bound=Callable[..., Any])
-
-
-class set_grad_enabled:
-    """Turns recording on or off for this thread: at once, and as a context manager until its end."""
-
-    def __init__(self, mode: bool) -> None:
-        self._before = _core.grad_mode(mode)
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _core.grad_mode(self._before)
-
-
-class _Mode:
-    _on: bool
-
-    def __enter__(self) -> None:
-        self._before = _core.grad_mode(self._on)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _core.grad_mode(self._before)
-
-    def __call__(self, function: _F) -> _F:
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            with type(self)():
-                return function(*args, **kwargs)
-
-        return call  # type: ignore[return-value]
-
-
-class no_grad(_Mode):
-    """Within it ops are not recorded: a context manager and a decorator, for this thread."""
-
-    _on = False
-
-
-class enable_grad(_Mode):
-    """Within it ops are recorded again, inside a no_grad."""
-
-    _on = True
-
-
-is_grad_enabled = _core.is_grad_enabled
-
-
-class AccumulateGrad:
-    """The end of a graph: what adds into the `grad` of a leaf, `variable`."""
-
-    def __init__(self, variable: _core.Tensor) -> None:
-        self.variable = variable
-
-    def name(self) -> str:
-        return "AccumulateGrad"
-
-    @property
-    def next_functions(self) -> tuple[()]:
-        return ()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AccumulateGrad) and other.variable is self.variable
-
-    def __hash__(self) -> int:
-        return hash((AccumulateGrad, id(self.variable)))
-
-    def __repr__(self) -> str:
-        return f"<AccumulateGrad of {tuple(self.variable.shape)}>"
-
-
-def _next_functions(node: _core.Node) -> tuple[tuple[Any, int], ...]:
-    """The nodes behind this one, one pair (node, output number) for each input that needs a gradient."""
-    return tuple((AccumulateGrad(to) if isinstance(to, _core.Tensor) else to, output) for to, output in node._edges())
-
-
-_core.Node.next_functions = property(_next_functions)
+from .. import _core
+from ..errors import AutogradError
+from ..spec import DType
+from .modes import no_grad, set_grad_enabled
 
 
 class Function:
