@@ -16,7 +16,7 @@ _core.load_blas(glob.glob(os.path.join(scipy_openblas32.get_lib_dir(), "libscipy
 from . import ops, registry  # noqa: E402, I001
 from . import tensor as _methods  # noqa: E402, F401  (before creation.tensor takes the name)
 from . import nn, optim  # noqa: E402
-from ._core import Tensor, memory_stats  # noqa: E402
+from ._core import Tensor, get_num_threads, memory_stats, set_num_threads  # noqa: E402
 from .autograd import (  # noqa: E402
     Function,
     enable_grad,
@@ -88,6 +88,7 @@ __all__ = [
     "float64",
     "from_numpy",
     "full",
+    "get_num_threads",
     "get_rng_state",
     "initial_seed",
     "int32",
@@ -112,6 +113,7 @@ __all__ = [
     "randperm",
     "seed",
     "set_grad_enabled",
+    "set_num_threads",
     "set_rng_state",
     "tensor",
     "zeros",

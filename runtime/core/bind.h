@@ -12,6 +12,7 @@ void bind_recorder(nanobind::module_&);
 void bind_optim(nanobind::module_&);
 void bind_random(nanobind::module_&);
 void bind_chrome(nanobind::module_&);
+void bind_threads(nanobind::module_&);
 
 PyObject* attach(PyObject* outputs, PyObject* ctx, PyObject* inputs, PyObject* saved);  // py_node.cpp
 

@@ -7,9 +7,13 @@
 namespace perflab {
 namespace {
 
+struct Item {
+  std::mutex* mutex;
+  void (*in_child)();
+};
 struct Held {
   std::mutex registry;
-  std::vector<std::mutex*> mutexes;
+  std::vector<Item> items;
 };
 Held& held() {
   static Held& shared = *new Held;
@@ -18,19 +22,24 @@ Held& held() {
 
 void lock_all() {
   held().registry.lock();
-  for (std::mutex* m : held().mutexes) m->lock();
+  for (const Item& i : held().items) i.mutex->lock();
 }
 void unlock_all() {
-  for (std::mutex* m : held().mutexes) m->unlock();
+  for (const Item& i : held().items) i.mutex->unlock();
   held().registry.unlock();
+}
+void wake_in_child() {
+  for (const Item& i : held().items)
+    if (i.in_child) i.in_child();
+  unlock_all();
 }
 
 }  // namespace
 
-void hold_across_fork(std::mutex& mutex) {
-  [[maybe_unused]] static const int registered = pthread_atfork(lock_all, unlock_all, unlock_all);
+void hold_across_fork(std::mutex& mutex, void (*in_child)()) {
+  [[maybe_unused]] static const int registered = pthread_atfork(lock_all, unlock_all, wake_in_child);
   std::lock_guard lock(held().registry);
-  held().mutexes.push_back(&mutex);
+  held().items.push_back({&mutex, in_child});
 }
 
 }  // namespace perflab

@@ -5,7 +5,7 @@
 namespace perflab {
 
 // The forking thread takes the mutex before, and frees it after, in parent and child. Lives as long as the process;
-// nobody takes one of these while holding another.
-void hold_across_fork(std::mutex& mutex);
+// nobody takes one of these while holding another. `in_child` runs in the child, before the mutex is freed.
+void hold_across_fork(std::mutex& mutex, void (*in_child)() = nullptr);
 
 }  // namespace perflab

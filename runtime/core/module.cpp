@@ -27,4 +27,5 @@ NB_MODULE(_core, m) {
   bind_optim(m);
   bind_random(m);
   bind_chrome(m);
+  bind_threads(m);
 }

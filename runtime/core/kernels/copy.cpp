@@ -59,7 +59,11 @@ void copy(const Layout& from, const Layout& to) {
   }
   if (from.contig && to.contig && (from.numel == to.numel || from.numel == 1)) {
     const int64_t step = from.numel == 1 ? 0 : sizeof(From);
-    copy_row<From, To>(from.as<char>(), step, to.as<char>(), sizeof(To), to.numel);
+    const char* x = from.as<char>();
+    To* y = to.as<To>();
+    share(to.numel, kShare, [=](int64_t i, int64_t end) {
+      copy_row<From, To>(x + i * step, step, reinterpret_cast<char*>(y + i), sizeof(To), end - i);
+    });
     return;
   }
   const Layout* operands[] = {&to, &from};
@@ -67,12 +71,11 @@ void copy(const Layout& from, const Layout& to) {
   if (w.empty()) return;
   if (w.ndim > 0 && w.strides[w.ndim - 1][1] == sizeof(From) && w.step[1] > 64) {
     --w.ndim;  // the walk goes from plane to plane
-    do copy_tiled<From, To>(w);
-    while (w.next());
+    w.rows /= w.shape[w.ndim];
+    each_row(w, w.n * w.shape[w.ndim], copy_tiled<From, To>);
     return;
   }
-  do copy_row<From, To>(w.p[1], w.step[1], w.p[0], w.step[0], w.n);
-  while (w.next());
+  each_row(w, w.n, [](const Walk& w) { copy_row<From, To>(w.p[1], w.step[1], w.p[0], w.step[0], w.n); });
 }
 
 void copy_any(const Layout& from, const Layout& to) {

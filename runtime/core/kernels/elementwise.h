@@ -18,7 +18,7 @@ void unary_strided(const Array& a, Array& o) {
   const Layout* operands[] = {&o, &a};
   Walk w(operands, 2);
   if (w.empty()) return;
-  do {
+  each_row(w, w.n, [](const Walk& w) {
     if (w.step[0] == sizeof(O) && w.step[1] == sizeof(T)) {
       unary_row<F>(w.as<T>(1), w.as<O>(0), w.n);
     } else {
@@ -26,7 +26,7 @@ void unary_strided(const Array& a, Array& o) {
         *reinterpret_cast<O*>(w.p[0] + i * w.step[0]) = F{}(*reinterpret_cast<T*>(w.p[1] + i * w.step[1]));
       }
     }
-  } while (w.next());
+  });
 }
 
 template <class F, class T, class O = T>
@@ -36,7 +36,9 @@ void unary(In in, int, const Attrs&, Array* out, int) {
   if (o.numel == 1) {
     *o.as<O>() = F{}(*a.as<T>());
   } else if (a.contig && o.contig && a.numel == o.numel) {
-    unary_row<F>(a.as<T>(), o.as<O>(), o.numel);
+    const T* from = a.as<T>();
+    O* to = o.as<O>();
+    share(o.numel, kShare, [=](int64_t i, int64_t end) { unary_row<F>(from + i, to + i, end - i); });
   } else {
     unary_strided<F, T, O>(a, o);
   }
@@ -67,7 +69,7 @@ void binary_strided(const Array& a, const Array& b, Array& o) {
   if (w.empty()) return;
   constexpr int64_t kStep = sizeof(T);
   const bool dense = w.step[0] == sizeof(O);
-  do {
+  each_row(w, w.n, [dense](const Walk& w) {
     if (dense && w.step[1] == kStep && w.step[2] == kStep) {
       binary_row<F>(w.as<T>(1), w.as<T>(2), w.as<O>(0), w.n);
     } else if (dense && w.step[1] == kStep && w.step[2] == 0) {
@@ -80,7 +82,7 @@ void binary_strided(const Array& a, const Array& b, Array& o) {
             F{}(*reinterpret_cast<T*>(w.p[1] + i * w.step[1]), *reinterpret_cast<T*>(w.p[2] + i * w.step[2]));
       }
     }
-  } while (w.next());
+  });
 }
 
 template <class F, class T, class O = T>
@@ -93,9 +95,14 @@ void binary(In in, int, const Attrs&, Array* out, int) {
     return;
   }
   if (a.contig && b.contig && o.contig) {
-    if (a.numel == n && b.numel == n) return binary_row<F>(a.as<T>(), b.as<T>(), o.as<O>(), n);
-    if (a.numel == n && b.numel == 1) return binary_row_right<F>(a.as<T>(), *b.as<T>(), o.as<O>(), n);
-    if (a.numel == 1 && b.numel == n) return binary_row_left<F>(*a.as<T>(), b.as<T>(), o.as<O>(), n);
+    const T *x = a.as<T>(), *y = b.as<T>();
+    O* to = o.as<O>();
+    if (a.numel == n && b.numel == n)
+      return share(n, kShare, [=](int64_t i, int64_t end) { binary_row<F>(x + i, y + i, to + i, end - i); });
+    if (a.numel == n && b.numel == 1)
+      return share(n, kShare, [=](int64_t i, int64_t end) { binary_row_right<F>(x + i, *y, to + i, end - i); });
+    if (a.numel == 1 && b.numel == n)
+      return share(n, kShare, [=](int64_t i, int64_t end) { binary_row_left<F>(*x, y + i, to + i, end - i); });
   }
   binary_strided<F, T, O>(a, b, o);
 }

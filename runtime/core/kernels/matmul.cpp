@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/table.h"
+#include "threads.h"
 
 namespace perflab {
 
@@ -50,6 +51,9 @@ bool form(const Matrix<T>& m, Form& f) {
 
 constexpr int64_t kSmall = 16;  // products up to which a call of BLAS costs more than they do
 
+constexpr int64_t kShareProducts = int64_t{1} << 23;  // from which threads are worth it: a part of the work
+constexpr int64_t kPanel = 64;                        // rows or columns of a part: what BLAS takes at once
+
 constexpr int64_t kWide = 16;  // columns from which a loop along them is the faster one
 
 template <class T>
@@ -80,8 +84,16 @@ void multiply(const Matrix<T>& a, const Matrix<T>& b, T* c) {
   if (!gemm<T> || m * n * k <= kSmall || m > INT_MAX || n > INT_MAX || k > INT_MAX || !form(a, x) || !form(b, y)) {
     return multiply_plainly(a, b, c);
   }
-  gemm<T>(kRowMajor, x.flip, y.flip, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), T(1), a.p,
-          static_cast<int>(x.lead), b.p, static_cast<int>(y.lead), T(0), c, static_cast<int>(n));
+  auto block = [&](int64_t row, int64_t column, int64_t rows, int64_t columns) {
+    gemm<T>(kRowMajor, x.flip, y.flip, static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(k), T(1),
+            a.p + row * a.row, static_cast<int>(x.lead), b.p + column * b.column, static_cast<int>(y.lead), T(0),
+            c + row * n + column, static_cast<int>(n));
+  };
+  // Threads share the longer side. An element's sum is the same in each block, so results do not depend on them.
+  const int64_t side = m < n ? n : m, least = kShareProducts / (m * n * k / side);
+  const int64_t grain = least < kPanel ? kPanel : (least + kPanel - 1) / kPanel * kPanel;
+  if (m < n) return share(n, grain, [&](int64_t begin, int64_t end) { block(0, begin, m, end - begin); });
+  share(m, grain, [&](int64_t begin, int64_t end) { block(begin, 0, end - begin, n); });
 }
 
 // An operand's last two axes; a vector is a row on the left and a column on the right.
@@ -118,7 +130,34 @@ struct Batch {
       b[i] = v < 0 || y.shape[v] == 1 ? 0 : y.strides[v];
     }
   }
+  int64_t count() const {
+    int64_t n = 1;
+    for (int i = 0; i < ndim; ++i) n *= shape[i];
+    return n;
+  }
 };
+
+// The products `begin` to `end` of a batch; c is that of its first.
+template <class T>
+void multiply_each(const Batch& batch, int64_t begin, int64_t end, Matrix<T> a, Matrix<T> b, T* c) {
+  int64_t at[kMaxDim];
+  int64_t rest = begin;
+  for (int d = batch.ndim - 1; d >= 0; --d) {
+    at[d] = rest % batch.shape[d], rest /= batch.shape[d];
+    a.p += at[d] * batch.a[d], b.p += at[d] * batch.b[d];
+  }
+  c += begin * a.rows * b.columns;
+  for (int64_t i = begin; i < end; ++i) {
+    multiply(a, b, c);
+    c += a.rows * b.columns;
+    for (int d = batch.ndim - 1; d >= 0; --d) {
+      a.p += batch.a[d], b.p += batch.b[d];
+      if (++at[d] < batch.shape[d]) break;
+      a.p -= batch.a[d] * batch.shape[d], b.p -= batch.b[d] * batch.shape[d];
+      at[d] = 0;
+    }
+  }
+}
 
 template <class T>
 void matmul(In in, int, const Attrs&, Array* out, int) {
@@ -146,19 +185,9 @@ void matmul(In in, int, const Attrs&, Array* out, int) {
     if (batch.b[d] != 0 || batch.a[d] != a.rows * tall.row || !form(tall, f)) break;
     a = tall;
   }
-  int64_t at[kMaxDim] = {};
-  for (;;) {
-    multiply(a, b, c);
-    c += a.rows * b.columns;
-    int d = batch.ndim - 1;
-    for (; d >= 0; --d) {
-      a.p += batch.a[d], b.p += batch.b[d];
-      if (++at[d] < batch.shape[d]) break;
-      a.p -= batch.a[d] * batch.shape[d], b.p -= batch.b[d] * batch.shape[d];
-      at[d] = 0;
-    }
-    if (d < 0) return;
-  }
+  const int64_t products = a.rows * a.columns * b.columns;
+  share(batch.count(), kShareProducts / products + 1,
+        [&](int64_t begin, int64_t end) { multiply_each(batch, begin, end, a, b, c); });
 }
 
 template <class F>

@@ -64,7 +64,7 @@ void where(In in, int, const Attrs&, Array* out, int) {
   if (w.empty()) return;
   constexpr int64_t kStep = sizeof(T);
   const bool dense = w.step[0] == kStep && w.step[1] == 1;
-  do {
+  each_row(w, w.n, [dense](const Walk& w) {
     const uint8_t* pick = w.as<uint8_t>(1);  // loops over bool do not vectorise
     const T *x = w.as<T>(2), *y = w.as<T>(3);
     T* to = w.as<T>(0);
@@ -95,7 +95,7 @@ void where(In in, int, const Attrs&, Array* out, int) {
         *reinterpret_cast<T*>(w.p[0] + i * w.step[0]) = *reinterpret_cast<const T*>(from);
       }
     }
-  } while (w.next());
+  });
 }
 
 template <class... Ts>

@@ -104,6 +104,22 @@ void join_short_columns(const T* p, int64_t m, int64_t n, Total* totals) {
   }
 }
 
+// All of n numbers. Threads share blocks that depend on n alone, and so does the result.
+template <class R, class T>
+auto join_all(const T* p, int64_t n) {
+  if (n < 2 * kShare) return join_row<R>(p, n, 1);
+  constexpr int64_t kMost = 64;
+  const int64_t block = n / kMost < kShare ? kShare : n / kMost, blocks = n / block;
+  typename R::template Total<T> parts[2 * kMost];
+  share(blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      parts[i] = join_row<R>(p + i * block, i + 1 == blocks ? n - i * block : block, 1);
+    }
+  });
+  for (int64_t i = 1; i < blocks; ++i) R::join(parts[0], parts[i]);
+  return parts[0];
+}
+
 // `out` broadcasts to a. Where an output is met once its total is final; else totals are kept until the end.
 template <class R, class T, class O>
 void reduce_to(const Array& a, const Layout& out) {
@@ -113,7 +129,7 @@ void reduce_to(const Array& a, const Layout& out) {
     return;
   }
   if (a.contig && out.numel == 1 && a.numel > 0) {
-    *out.as<O>() = static_cast<O>(join_row<R>(a.as<T>(), a.numel, 1));
+    *out.as<O>() = static_cast<O>(join_all<R>(a.as<T>(), a.numel));
     return;
   }
   O* const to = out.as<O>();
@@ -128,7 +144,7 @@ void reduce_to(const Array& a, const Layout& out) {
   int64_t n = 1, between = 0;
   if (!row && w.ndim > 0 && w.strides[w.ndim - 1][1] == 0) {
     --w.ndim;
-    n = w.shape[w.ndim], between = w.strides[w.ndim][0] / static_cast<int64_t>(sizeof(T));
+    n = w.shape[w.ndim], w.rows /= n, between = w.strides[w.ndim][0] / static_cast<int64_t>(sizeof(T));
   }
   bool once = true;
   for (int d = 0; d < w.ndim; ++d) once &= w.strides[d][1] != 0;
@@ -141,24 +157,29 @@ void reduce_to(const Array& a, const Layout& out) {
       R::join(totals.get()[at], total);
     }
   };
-  do {
+  auto join = [&](const Walk& w) {
     const int64_t at = w.as<O>(1) - to;
     const T* from = w.as<T>(0);
-    if (row) {
-      put(at, join_row<R>(from, w.n, step));
-      continue;
-    }
-    for (int64_t j = 0; j < w.n; j += kColumns) {
-      Total sums[kColumns];
-      const int64_t m = w.n - j < kColumns ? w.n - j : kColumns;
-      if (step == 1 && between == w.n && w.n <= kColumns / 2) {
-        join_short_columns<R>(from, m, n, sums);
-      } else {
-        join_columns<R>(from + j * step, m, step, n, between, sums);
+    if (row) return put(at, join_row<R>(from, w.n, step));
+    share((w.n + kColumns - 1) / kColumns, kShare / (kColumns * n) + 1, [&](int64_t begin, int64_t end) {
+      for (int64_t j = begin * kColumns; j < end * kColumns && j < w.n; j += kColumns) {
+        Total sums[kColumns];
+        const int64_t m = w.n - j < kColumns ? w.n - j : kColumns;
+        if (step == 1 && between == w.n && w.n <= kColumns / 2) {
+          join_short_columns<R>(from, m, n, sums);
+        } else {
+          join_columns<R>(from + j * step, m, step, n, between, sums);
+        }
+        for (int64_t k = 0; k < m; ++k) put(at + (j + k) * apart, sums[k]);
       }
-      for (int64_t k = 0; k < m; ++k) put(at + (j + k) * apart, sums[k]);
-    }
-  } while (w.next());
+    });
+  };
+  if (once) {
+    each_row(w, w.n * n, join);
+  } else {
+    do join(w);
+    while (w.next());
+  }
   for (int64_t i = 0; !once && i < out.numel; ++i) to[i] = static_cast<O>(totals.get()[i]);
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "kernels/walk.h"
 #include "rules.h"
 
 #define LEVEL_BODY "kernels/softmax.cpp"
@@ -104,16 +105,20 @@ void softmax(In in, int, const Attrs& at, Array* out, int) {
   T* q = out[0].as<T>();
   if (inner == 1) {
     const int64_t rows = a->numel / n, together = n <= 256 ? kRows : 1;  // what stays in the first cache
-    for (int64_t i = 0; i < rows; i += together) {
-      softmax_rows<kLog>(p + i * n, q + i * n, rows - i < together ? rows - i : together, n);
-    }
+    share(rows, kShare / n + 1, [=](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i += together) {
+        softmax_rows<kLog>(p + i * n, q + i * n, end - i < together ? end - i : together, n);
+      }
+    });
     return;
   }
-  for (int64_t i = 0; i < a->numel; i += n * inner) {
-    for (int64_t j = 0; j < inner; j += kColumns) {
-      softmax_columns<kLog>(p + i + j, q + i + j, inner - j < kColumns ? inner - j : kColumns, n, inner);
+  share(a->numel / (n * inner), kShare / (n * inner) + 1, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin * n * inner; i < end * n * inner; i += n * inner) {
+      for (int64_t j = 0; j < inner; j += kColumns) {
+        softmax_columns<kLog>(p + i + j, q + i + j, inner - j < kColumns ? inner - j : kColumns, n, inner);
+      }
     }
-  }
+  });
 }
 
 void add_kernels(KernelTable& table) {

@@ -58,4 +58,11 @@ Walk::Walk(const Layout* const* arrays, int operands) : operands(operands) {
   }
 }
 
+void Walk::seek(int64_t row) {
+  for (int d = ndim - 1; d >= 0; --d) {
+    at[d] = row % shape[d], row /= shape[d];
+    for (int k = 0; k < operands; ++k) p[k] += at[d] * strides[d][k];
+  }
+}
+
 }  // namespace perflab

@@ -2,10 +2,12 @@
 // last.
 #pragma once
 #include "array.h"
+#include "threads.h"
 
 namespace perflab {
 
 constexpr int kMaxOperands = 4;
+constexpr int64_t kShare = int64_t{1} << 18;  // elements from which threads are worth it: a part of the work
 
 struct Walk {
   int operands, ndim = 0;  // axes outside the row
@@ -22,6 +24,7 @@ struct Walk {
     return reinterpret_cast<T*>(p[i]);
   }
   bool empty() const { return n == 0 || rows == 0; }
+  void seek(int64_t row);  // from the first row
   // To the next row; false after the last.
   bool next() {
     for (int d = ndim - 1; d >= 0; --d) {
@@ -33,5 +36,21 @@ struct Walk {
     return false;
   }
 };
+
+// Calls row(walk) at each row; rows of a large array are shared between threads. `cost`: of a row, in elements.
+template <class F>
+void each_row(Walk& w, int64_t cost, const F& row) {
+  const int64_t grain = kShare / (cost ? cost : 1) + 1;
+  if (w.rows < 2 * grain) {
+    do row(w);
+    while (w.next());
+    return;
+  }
+  share(w.rows, grain, [&](int64_t begin, int64_t end) {
+    Walk part = w;
+    part.seek(begin);
+    for (int64_t i = begin; i < end; ++i, part.next()) row(part);
+  });
+}
 
 }  // namespace perflab

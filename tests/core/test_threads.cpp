@@ -1,0 +1,103 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "check.h"
+#include "error.h"
+#include "threads.h"
+
+namespace perflab {
+namespace {
+
+class Threads {  // a number of threads, for one test
+ public:
+  explicit Threads(int n) : before_(num_threads()) { set_num_threads(n); }
+  ~Threads() { set_num_threads(before_); }
+
+ private:
+  int before_;
+};
+
+// Whether every item was visited once, and every part began at a multiple of the grain.
+bool covers(int64_t n, int64_t grain) {
+  std::vector<std::atomic<int>> visits(static_cast<size_t>(n));
+  std::atomic<bool> even{true};
+  share(n, grain, [&](int64_t begin, int64_t end) {
+    if (begin % grain) even = false;
+    for (int64_t i = begin; i < end; ++i) ++visits[static_cast<size_t>(i)];
+  });
+  for (const auto& v : visits)
+    if (v != 1) return false;
+  return even;
+}
+
+TEST(parts_cover_the_work_once) {
+  for (int threads : {1, 2, 5}) {
+    Threads set(threads);
+    for (int64_t n : {0, 1, 7, 8, 15, 16, 17, 1000}) {
+      for (int64_t grain : {1, 8, 2000}) CHECK(covers(n, grain));
+    }
+  }
+}
+
+TEST(several_threads_work_at_once) {
+  Threads set(3);
+  std::atomic<int> met{0};
+  share(3, 1, [&](int64_t, int64_t) {  // each waits for the others
+    ++met;
+    while (met < 3) std::this_thread::yield();
+  });
+  CHECK(met == 3);
+}
+
+TEST(shared_work_may_share_again) {
+  Threads set(3);
+  std::atomic<int64_t> sum{0};
+  share(8, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      share(100, 10, [&](int64_t from, int64_t to) { sum += to - from; });
+    }
+  });
+  CHECK(sum == 800);
+}
+
+TEST(many_callers_at_once) {
+  Threads set(3);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int k = 0; k < 4; ++k) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) wrong += !covers(64, 4);
+    });
+  }
+  for (std::thread& t : callers) t.join();
+  CHECK(wrong == 0);
+}
+
+TEST(a_forked_child_has_threads_of_its_own) {
+  Threads set(2);
+  CHECK(covers(64, 4));
+  const pid_t child = fork();
+  if (child == 0) {
+    std::atomic<int> met{0};
+    share(2, 1, [&](int64_t, int64_t) {
+      ++met;
+      while (met < 2) std::this_thread::yield();
+    });
+    _exit(met == 2 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+TEST(impossible_numbers_of_threads_are_refused) {
+  CHECK_THROWS(Error, set_num_threads(0));
+  CHECK_THROWS(Error, set_num_threads(257));
+}
+
+}  // namespace
+}  // namespace perflab
