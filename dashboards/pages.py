@@ -149,6 +149,7 @@ def _environment() -> Environment:
         count=_per_step,
         median=median,
         value=series.value,
+        percent=series.percent,
     )
     templates = {name: theme.template(palette) for name, palette in (("light", theme.LIGHT), ("dark", theme.DARK))}
     environment.globals.update(

@@ -38,6 +38,13 @@ def figure(view: SeriesView) -> go.Figure:
     drawn.add_shape(
         type="line", xref="paper", x0=0, x1=1, y0=level, y1=level, line={"color": theme.NEUTRAL, "dash": "dot"}
     )
+    for change in view.changes:
+        colour = theme.WORSE if change.worse else theme.BETTER
+        drawn.add_vline(
+            x=change.place - 0.5,
+            line={"color": colour, "width": 1, "dash": "dash"},
+            annotation={"text": percent(change.ratio), "font": {"color": colour}, "yanchor": "top"},
+        )
     drawn.add_scatter(
         name="runs",
         x=[at + offset for at in positions for offset in _side_by_side(len(view.points[at].values), len(positions))],
@@ -96,6 +103,11 @@ def value(amount: float | None, unit: str) -> str:
     return units.size(amount) if unit in ("B", "bytes") else f"{amount:,.4g} {unit}"
 
 
+def percent(ratio: float) -> str:
+    """A ratio as the change that it is: `+7.1 %`."""
+    return units.change(1.0, ratio)
+
+
 def _hover(point: SeriesPoint, view: SeriesView) -> str:
     runs = "1 run" if len(point.values) == 1 else f"{len(point.values)} runs"
     lines = [
@@ -109,6 +121,9 @@ def _hover(point: SeriesPoint, view: SeriesView) -> str:
         lines.append("baseline")
     elif point.ratio is not None:
         lines.append(f"{units.ratio(point.ratio)} the baseline{_interval(point)}")
+    change = view.change_at(view.points.index(point))
+    if change:
+        lines.append(f"<b>{percent(change.ratio)}</b> from here on")
     if point.verdict:
         lines.append(f"<b>{point.verdict}</b>")
     return "<br>".join(lines)

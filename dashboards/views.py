@@ -164,6 +164,16 @@ class SeriesPoint:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SeriesChange:
+    """Where the level of a series changed: the place of the first point on the new level, which is `ratio` times the
+    old one."""
+
+    place: int
+    ratio: float
+    worse: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeriesView:
     """A benchmark over commits on one machine, oldest first, at least one; `baseline` is the place of a point."""
 
@@ -176,6 +186,11 @@ class SeriesView:
     fingerprint: str
     points: Sequence[SeriesPoint]
     baseline: int = 0
+    changes: Sequence[SeriesChange] = ()
+
+    def change_at(self, place: int) -> SeriesChange | None:
+        """The change that begins with the point at `place`."""
+        return next((change for change in self.changes if change.place == place), None)
 
 
 @dataclass(frozen=True, kw_only=True)

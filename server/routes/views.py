@@ -5,6 +5,7 @@ from dataclasses import replace
 from urllib.parse import urlencode
 
 from perflab.benchmarks.gate import Finding, GateReport
+from perflab.benchmarks.history import change_points
 from perflab.benchmarks.result import Benchmark
 from perflab.benchmarks.stats import Comparison, Verdict, compare, holm, runs_needed, verdict
 from perflab.dashboards import views
@@ -178,7 +179,17 @@ def series_view(series: Series, baseline: str | None) -> views.SeriesView:
         fingerprint=series.machine.fingerprint,
         points=_judged(points, at, series.benchmark),
         baseline=at,
+        changes=_changes(points, series.benchmark),
     )
+
+
+def _changes(points: Sequence[views.SeriesPoint], benchmark: Benchmark) -> list[views.SeriesChange]:
+    found = change_points([point.median for point in points])
+    upwards_is_worse = benchmark.direction == "lower"
+    return [
+        views.SeriesChange(place=each.index, ratio=each.ratio, worse=(each.ratio > 1) == upwards_is_worse)
+        for each in found
+    ]
 
 
 def _place(commits: Sequence[str], baseline: str | None) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 from perflab.dashboards import compare, gil, intervals, memory, optable, series, stepchoice, theme, timeline
 from perflab.dashboards.timeline import Window
-from perflab.dashboards.views import SeriesPoint, SeriesView, VerdictRow
+from perflab.dashboards.views import SeriesChange, SeriesPoint, SeriesView, VerdictRow
 from perflab.profiler.analysis.averages import key_averages
 from perflab.profiler.analysis.diff import diff
 from perflab.profiler.analysis.gil import gil_waits
@@ -178,6 +178,27 @@ def test_series_draws_medians_runs_and_the_baseline() -> None:
     low, high = figure.layout.yaxis.range
     assert low <= 1 and high >= 4
     assert list(figure.layout.xaxis.ticktext) == ["aaaaaaaa", "bbbbbbbb"]
+
+
+def test_series_draws_where_the_level_changed() -> None:
+    view = SeriesView(
+        project="demo",
+        benchmark="step",
+        params="",
+        unit="s",
+        direction="lower",
+        machine="ada",
+        fingerprint="0" * 16,
+        points=[point("a" * 40, 1e-3), point("b" * 40, 2e-3), point("c" * 40, 1e-3)],
+        changes=[SeriesChange(place=1, ratio=2.0, worse=True), SeriesChange(place=2, ratio=0.5, worse=False)],
+    )
+    figure = series.figure(view)
+    lines = [(shape.x0, shape.line.color) for shape in figure.layout.shapes[1:]]
+    assert lines == [(0.5, theme.WORSE), (1.5, theme.BETTER)]
+    assert [note.text for note in figure.layout.annotations] == ["+100 %", "\u221250.0 %"]
+    hovers = list(figure.data[1].customdata)
+    assert "<b>+100 %</b> from here on" in hovers[1]
+    assert "from here on" not in hovers[0]
 
 
 def verdict(ratio: float | None, low: float | None, high: float | None) -> VerdictRow:
