@@ -1,15 +1,43 @@
 """What Python sees of the graph: its nodes, and the ends at its leaves."""
 
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 from .. import _core
+from .hooks import RemovableHandle, hooks_of_leaf, register_multi_grad_hook
+
+__all__ = ["AccumulateGrad", "register_multi_grad_hook"]
 
 
 class AccumulateGrad:
-    """The end of a graph: what adds into the `grad` of a leaf, `variable`."""
+    """The end of a graph: what adds into the `grad` of a leaf, `variable`. There is one for each leaf."""
 
     def __init__(self, variable: _core.Tensor) -> None:
         self.variable = variable
+        self.metadata: dict[Any, Any] = {}
+
+    @classmethod
+    def of(cls, variable: _core.Tensor) -> "AccumulateGrad":
+        """The leaf's own, as long as somebody holds it."""
+        known = variable.__dict__.get("_accumulate_grad")
+        found: AccumulateGrad | None = known() if known else None
+        if found is None:
+            found = cls(variable)
+            variable._accumulate_grad = weakref.ref(found)
+        return found
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)`, of which the first is empty, after a gradient was accumulated."""
+        return RemovableHandle(hooks_of_leaf(self.variable).after, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before a gradient is accumulated; what it returns takes its place."""
+        return RemovableHandle(hooks_of_leaf(self.variable).before, hook)
+
+    def _sequence_nr(self) -> int:
+        """Leaves are as old as can be; torch gives them the highest number, so that they run at once."""
+        return (1 << 64) - 1
 
     def name(self) -> str:
         return "AccumulateGrad"
@@ -18,19 +46,13 @@ class AccumulateGrad:
     def next_functions(self) -> tuple[()]:
         return ()
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AccumulateGrad) and other.variable is self.variable
-
-    def __hash__(self) -> int:
-        return hash((AccumulateGrad, id(self.variable)))
-
     def __repr__(self) -> str:
         return f"<AccumulateGrad of {tuple(self.variable.shape)}>"
 
 
 def _next_functions(node: _core.Node) -> tuple[tuple[Any, int], ...]:
     """The nodes behind this one, one pair (node, output number) for each input that needs a gradient."""
-    return tuple((AccumulateGrad(to) if isinstance(to, _core.Tensor) else to, output) for to, output in node._edges())
+    return tuple((AccumulateGrad.of(to) if isinstance(to, _core.Tensor) else to, output) for to, output in node._edges())
 
 
 _core.Node.next_functions = property(_next_functions)

@@ -220,7 +220,7 @@ void set_callbacks(nb::object infer, nb::object kernel, nb::object trace, nb::ob
 
 nb::object in_place_form(nb::object handle) {
   Op* op = handle_op(handle.ptr());
-  if (!op || !op->pointwise) throw nb::type_error("only pointwise ops have an in-place form");
+  if (!op || op->list() || op->outputs) throw nb::type_error("only ops with one output have an in-place form");
   return nb::steal(make_handle(*op, true));
 }
 

@@ -1,5 +1,4 @@
-// One op from operands to recorded results, in five steps: unwrap and check; pick the kernel by (op, dtype); infer the
-// shape and allocate; run; if an input needs a gradient, push a node.
+// Running an op: pick the kernel by (op, dtype), infer the shape and allocate, compute, record the event.
 #include <cmath>
 #include <vector>
 
@@ -201,96 +200,6 @@ void run(const Op& op, In in, int nin, const Attrs& attrs, Array* out, int nout,
 
 namespace {
 
-// Which inputs need a gradient from this call.
-uint32_t gradient_mask(const Op& op, const Operand* in, int nin) {
-  uint32_t mask = 0;
-  for (int i = 0; i < nin; ++i)
-    if (in[i].tensor && in[i].tensor->requires_grad) mask |= op.list() ? 1u : 1u << i;
-  return mask & op.differentiable;
-}
-
-// `p` is looked up before the op runs: that may enter Python, and the kernel may give the GIL away.
-Node* record_node(const Op& op, const Program& p, const Operand* in, int nin, const Attrs& attrs,
-                  const Array* const* outs, int nout, uint64_t sequence) {
-  uint32_t mask = p.mask;
-  Node* n = make_node(op.list() ? nin : __builtin_popcount(mask), static_cast<int>(p.saves.size()), nout, op.words);
-  try {
-    n->op = &op, n->program = &p, n->sequence = sequence;
-    std::memcpy(n->attrs(), attrs.v, op.words * sizeof(int64_t));
-    for (int i = 0, e = 0; i < nin; ++i) {
-      bool wanted = in[i].tensor && in[i].tensor->requires_grad;
-      if (op.list()) {
-        if (wanted) set_edge(n, i, in[i].tensor);
-      } else if (mask >> i & 1) {
-        set_edge(n, e++, in[i].tensor);
-      }
-    }
-    for (size_t k = 0; k < p.saves.size(); ++k) {
-      Keep keep = p.saves[k];
-      save(n->saved() + k, keep.which < 0 ? *outs[-1 - keep.which] : *in[keep.which].array, keep.which, keep.spec);
-    }
-  } catch (Error& e) {
-    release(n);
-    name_op(op, e);
-  } catch (...) {
-    release(n);
-    throw;
-  }
-  return n;
-}
-
-void join(TensorImpl* t, Node* n, uint32_t output) {  // takes a reference of n
-  t->grad_fn = n, t->output = output, t->requires_grad = true;
-}
-
-void apply_several(const Op& op, const Operand* in, int nin, const Attrs& attrs, const Array* const* arrays,
-                   TensorImpl** out, int nout) {
-  std::vector<Array> results(nout);
-  uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
-  const Program* program = mask ? &program_for(op, in, nin, nout, mask, attrs) : nullptr;
-  uint64_t sequence = program ? next_sequence() : 0;
-  run(op, arrays, nin, attrs, results.data(), nout, false, sequence);
-  bool view = nin > 0 && results[0].storage == arrays[0]->storage;
-  Ref<Node> node;
-  if (program && kind(results[0].dtype) == DKind::kFloat) {
-    std::vector<const Array*> outs;
-    for (const Array& r : results) outs.push_back(&r);
-    node = Ref(record_node(op, *program, in, nin, attrs, outs.data(), nout, sequence));
-  }
-  for (int k = 0; k < nout; ++k) {
-    TensorImpl* t = out[k] = make_tensor(std::move(results[k]));
-    t->is_view = view, t->view_version = t->version();
-    if (node) join(t, Ref<Node>(node).take(), static_cast<uint32_t>(k));
-  }
-}
-
-}  // namespace
-
-void apply(const Op& op, const Operand* in, int nin, const Attrs& attrs, TensorImpl** out, int nout) {
-  constexpr int kFew = 8;
-  const Array* few[kFew];
-  std::vector<const Array*> many;
-  const Array** arrays = few;
-  if (nin > kFew) [[unlikely]]
-    many.resize(nin), arrays = many.data();
-  for (int i = 0; i < nin; ++i) arrays[i] = in[i].array;
-  if (op.outputs) [[unlikely]]
-    return apply_several(op, in, nin, attrs, arrays, out, nout);
-  uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
-  const Program* program = mask ? &program_for(op, in, nin, 1, mask, attrs) : nullptr;
-  uint64_t sequence = program ? next_sequence() : 0;
-  auto t = Ref(make_tensor());
-  run(op, arrays, nin, attrs, t.get(), 1, false, sequence);
-  if (nin > 0 && t->storage == arrays[0]->storage) t->is_view = true, t->view_version = t->version();
-  if (program && kind(t->dtype) == DKind::kFloat) {
-    const Array* outs[] = {t.get()};
-    join(t.get(), record_node(op, *program, in, nin, attrs, outs, 1, sequence), 0);
-  }
-  *out = t.take();
-}
-
-namespace {
-
 bool same_elements(const Array& a, const Array& b) {
   if (a.data != b.data || !same_shape(a, b)) return false;
   for (int i = 0; i < a.ndim; ++i)
@@ -304,6 +213,8 @@ bool overwrites(In in, int nin, const Array& target) {
     if (in[i]->storage == target.storage && !same_elements(*in[i], target)) return false;
   return true;
 }
+
+}  // namespace
 
 void run_in_place(const Op& op, In in, int nin, const Attrs& attrs, Array& target, uint64_t sequence) {
   DType computed = computation(op, in, nin);
@@ -320,7 +231,7 @@ void run_in_place(const Op& op, In in, int nin, const Attrs& attrs, Array& targe
   if (!same_shape(shape, target))
     throw Error(ErrorKind::kShape, op.name + "_: the result has shape " + show(shape) +
                                        ", but the tensor that it is written into has " + show(target));
-  if (op.native[static_cast<int>(computed)] && gives == target.dtype && overwrites(in, nin, target)) {
+  if (op.pointwise && op.native[static_cast<int>(computed)] && gives == target.dtype && overwrites(in, nin, target)) {
     int64_t t1 = t0 ? ticks() : 0;
     Array into;
     into.alias(target);
@@ -331,44 +242,6 @@ void run_in_place(const Op& op, In in, int nin, const Attrs& attrs, Array& targe
   Array fresh;
   run_typed(op, computed, in, nin, attrs, &fresh, 1, false, sequence);
   copy_into(fresh, target);
-}
-
-}  // namespace
-
-void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs) {
-  TensorImpl* t = in[0].tensor;
-  uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
-  if (mask) {
-    if (!t->grad_fn && t->requires_grad)
-      throw Error(ErrorKind::kAutograd,
-                  op.name + "_: a leaf that requires grad is changed in place: do it under no_grad()");
-    if (t->is_view)
-      throw Error(ErrorKind::kAutograd, op.name + "_: a view is changed in place while gradients are recorded: use " +
-                                            op.name + " without the underscore, or no_grad()");
-  }
-  const Array* arrays[4] = {};
-  for (int i = 0; i < nin; ++i) arrays[i] = in[i].array;
-  uint64_t sequence = mask ? next_sequence() : 0;
-  Node* node = nullptr;
-  if (mask) {  // saves and edges speak of the inputs as they were; saved inputs that the op overwrites fail their
-               // version check
-    const Array* outs[] = {t};
-    node = record_node(op, program_for(op, in, nin, 1, mask, attrs), in, nin, attrs, outs, 1, sequence);
-  }
-  try {
-    run_in_place(op, arrays, nin, attrs, *t, sequence);
-  } catch (...) {
-    if (node) release(node);
-    throw;
-  }
-  if (!t->storage) return;
-  uint32_t version = 1 + t->storage->version.fetch_add(1, std::memory_order_relaxed);
-  t->view_version = version;
-  if (!node) return;
-  for (int k = 0; k < node->nsaved; ++k)
-    if (node->saved()[k].which < 0) node->saved()[k].version = version;  // a saved output is the value just written
-  if (t->grad_fn) release(t->grad_fn);
-  join(t, node, 0);
 }
 
 }  // namespace perflab

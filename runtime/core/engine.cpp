@@ -1,12 +1,15 @@
 // The backward pass over Arrays, and what both kinds of pass share.
-#include "engine.h"
-
-#include "recorder.h"
+#include "pass.h"
 
 namespace perflab {
 
 void (*release_gil)() = nullptr;
+void (*check_signals)() = nullptr;
 void (*run_python_node)(Node*, const Array*, Array*) = nullptr;
+void (*run_node_hooks)(Node*, HookTime, std::span<Tensor>, std::span<const Tensor>) = nullptr;
+Tensor (*run_leaf_hooks)(TensorImpl*, Tensor) = nullptr;
+void (*run_accumulated_hooks)(TensorImpl*) = nullptr;
+thread_local PassInfo* PassInfo::current = nullptr;
 
 namespace {
 
@@ -30,39 +33,7 @@ Array filled(const Layout& like, double value) {
   return a;
 }
 
-// Adds into a leaf's gradient. Readers hold the tensor object, so a later sum goes into its storage.
-void accumulate(TensorImpl* leaf, Array&& ct) {
-  if (!same_shape(*leaf, ct))
-    throw Error(ErrorKind::kAutograd,
-                "a gradient of shape " + show(ct) + " arrived at a tensor of shape " + show(*leaf));
-  if (ct.dtype != leaf->dtype) ct = cast(ct, leaf->dtype);
-  Array mine;
-  if (ct.contig && ct.sole() && !ct.storage->owner) {
-    mine = std::move(ct);
-  } else {
-    mine = filled(ct, 0);
-    copy_into(ct, mine);
-  }
-  std::lock_guard guard(grad_lock(leaf));
-  if (!leaf->grad) {
-    leaf->grad = make_tensor(std::move(mine));
-    return;
-  }
-  Array sum;
-  sum.alias(*leaf->grad);
-  const Array* in[] = {&sum, &mine};
-  add_op().native[static_cast<int>(sum.dtype)](in, 2, kNoAttrs, &sum, 1);
-  sum.storage->version.fetch_add(1, std::memory_order_relaxed);
-}
-
-void give(Front<Array>& front, const Edge& e, Array&& ct) {
-  if (e.node) {
-    retain(e.node);
-    front.push(e.node, e.output, std::move(ct));
-  } else if (e.leaf) {
-    accumulate(e.leaf, std::move(ct));
-  }
-}
+bool has_end(const Edge& e) { return e.node || e.leaf; }
 
 // The slots of one run of a program: pointers to what the caller and the node own, and temporaries made when written.
 class Slots {
@@ -107,7 +78,7 @@ void run_call(const Call& c, const Node* n, Slots& at, bool donate, std::vector<
   run(*c.op, in, nin, attrs, out, c.nout, donate);
 }
 
-void run_program(Node* n, std::vector<Array>& cts, Front<Array>& front, bool keep) {
+void run_program(Node* n, std::vector<Array>& cts, std::vector<Array>& outs, bool keep) {
   const Program& p = *n->program;
   Slots at(p.nslots);
   for (int k = 0; k < n->nout; ++k) {
@@ -128,24 +99,98 @@ void run_program(Node* n, std::vector<Array>& cts, Front<Array>& front, bool kee
     for (int k = 0; k < n->nsaved; ++k) n->saved()[k].drop();
   for (int i = 0; i < n->nedges; ++i) {
     int s = p.outs[i];
-    if (s < 0) continue;
+    if (s < 0 || !has_end(n->edges()[i])) continue;
     bool last = owned(s);
     for (int j = i + 1; j < n->nedges; ++j) last &= p.outs[j] != s;
-    give(front, n->edges()[i], last ? std::move(*at[s]) : Array(*at[s]));
+    outs[i] = last ? std::move(*at[s]) : Array(*at[s]);
   }
 }
 
-void run_node(Node* n, std::vector<Array>& cts, Front<Array>& front, bool keep) {
-  if (n->program) return run_program(n, cts, front, keep);
-  std::vector<Array> outs(n->nedges);
+}  // namespace
+
+Array ones(const Layout& like) { return filled(like, 1); }
+
+void refuse_gradient(const Layout& leaf, const Layout& ct) {
+  throw Error(ErrorKind::kAutograd, "a gradient of shape " + show(ct) + " arrived at a tensor of shape " + show(leaf));
+}
+
+// The old one is added outside of the lock, since that may need the GIL, and so may the death of its wrapper.
+void put_grad(TensorImpl* leaf, Tensor ct) {
+  for (;;) {
+    Tensor old;
+    {
+      std::lock_guard guard(grad_lock(leaf));
+      if (!leaf->grad) {
+        leaf->grad = ct.take();
+        return;
+      }
+      old = Tensor(std::exchange(leaf->grad, nullptr));
+    }
+    add_tensors(ct, old);
+  }
+}
+
+// Adds into a leaf's gradient. Readers hold the tensor object, so a later sum goes into its storage.
+void accumulate(TensorImpl* leaf, Array ct) {
+  if (!same_shape(*leaf, ct)) refuse_gradient(*leaf, ct);
+  if (ct.dtype != leaf->dtype) ct = cast(ct, leaf->dtype);
+  Array mine;
+  if (ct.contig && ct.sole() && !ct.storage->owner) {
+    mine = std::move(ct);
+  } else {
+    mine.dtype = ct.dtype, mine.take_shape(ct), mine.fill_storage();
+    copy_into(ct, mine);
+  }
+  Kernel add = add_op().native[static_cast<int>(mine.dtype)];
+  if (!add) [[unlikely]]
+    return put_grad(leaf, Tensor(make_tensor(std::move(mine))));
+  std::lock_guard guard(grad_lock(leaf));
+  if (!leaf->grad) {
+    leaf->grad = make_tensor(std::move(mine));
+    return;
+  }
+  Array sum;
+  sum.alias(*leaf->grad);
+  const Array* in[] = {&sum, &mine};
+  if (sum.dtype != mine.dtype || !same_shape(sum, mine)) refuse_gradient(sum, mine);
+  add(in, 2, kNoAttrs, &sum, 1);
+  sum.storage->version.fetch_add(1, std::memory_order_relaxed);
+}
+
+void run_node(Node* n, std::vector<Array>& cts, std::vector<Array>& outs, bool keep) {
+  if (n->program) return run_program(n, cts, outs, keep);
   run_python_node(n, cts.data(), outs.data());
   if (!keep)
     for (int k = 0; k < n->nsaved; ++k) n->saved()[k].drop();
-  for (int i = 0; i < n->nedges; ++i)
-    if (defined(outs[i])) give(front, n->edges()[i], std::move(outs[i]));
 }
 
-}  // namespace
+Tensor as_tensor(const Array& a) { return Tensor(make_tensor(Array(a))); }
+
+void take_value(Array& to, const Tensor& from) { from ? void(to = Array(*from)) : to.drop(); }
+
+uint64_t PassInfo::id() {
+  static std::atomic<uint64_t> passes{0};
+  return id_ ? id_ : id_ = 1 + passes.fetch_add(1, std::memory_order_relaxed);
+}
+
+uint64_t current_pass() { return PassInfo::current ? PassInfo::current->id() : 0; }
+bool pass_reaches(const Edge& e) { return PassInfo::current && PassInfo::current->plan().reaches(e); }
+
+void Pace::step(const Array* ct, const Node* n) {
+  constexpr uint32_t kLook = 64;  // nodes between two looks at the signals
+  if (engine_may_release && !without_gil) {
+    work_ += 512 + (ct ? ct->numel : 0) + (n->nsaved ? const_cast<Node*>(n)->saved()->numel : 0);
+    if (work_ > kLongPass) release_gil();
+  }
+  if (++steps_ % kLook) return;
+  if (without_gil) {                          // taking it costs: some times a second
+    constexpr int64_t kSeldom = 100'000'000;  // ticks
+    int64_t now = ticks();
+    if (now - checked_ < kSeldom) return;
+    checked_ = now;
+  }
+  check_signals();
+}
 
 int64_t record_backward(const Node* n, int64_t t0) {
   int64_t t2 = ticks();
@@ -188,45 +233,20 @@ Claim::~Claim() {
   release(node_);
 }
 
-void backward(TensorImpl* root, const Array* gradient, bool keep) {
-  Array ct;
-  if (gradient) {
-    ct = Array(*gradient);
-  } else {
-    ct = filled(*root, 1);
-  }
-  if (!root->grad_fn) return accumulate(root, std::move(ct));
-  static thread_local Front<Array> mine;  // keeps its capacity; a nested pass (from a Python function) takes another
+std::vector<Array> backward(const Request& request, std::vector<Array> gradients) {
+  using Scratch = Pass<Array>::Scratch;
+  static thread_local Scratch mine;  // a nested pass (from a Python function or a hook) takes another
   static thread_local bool busy = false;
-  Front<Array> own;
-  bool nested = busy;
-  Front<Array>& front = nested ? own : mine;
-  struct Reset {
-    Front<Array>& front;
-    bool nested;
-    ~Reset() {
-      front.clear();
-      if (!nested) busy = false;
-    }
-  } reset{front, nested};
-  busy = true;
-  retain(root->grad_fn);
-  front.push(root->grad_fn, root->output, std::move(ct));
-  int64_t work = 0;
-  int64_t stamp = is_recording() ? ticks() : 0;  // a node begins where the one before it ended: one stamp for both
-  std::vector<Array> cts;
-  while (!front.empty()) {
-    Node* n = front.pop(cts);
-    if (engine_may_release && !without_gil) {
-      work += 512 + cts[0].numel + (n->nsaved ? n->saved()->numel : 0);
-      if (work > kLongPass) release_gil();
-    }
-    Claim claim(n, keep);
-    run_node(n, cts, front, keep);
-    if (stamp) [[unlikely]]
-      stamp = record_backward(n, stamp);
-    cts.clear();
+  GradMode off(false);
+  if (busy) {
+    Scratch own;
+    return Pass<Array>(request, own).run(std::move(gradients));
   }
+  struct Busy {
+    Busy() { busy = true; }
+    ~Busy() { busy = false; }
+  } at_it;
+  return Pass<Array>(request, mine).run(std::move(gradients));
 }
 
 }  // namespace perflab

@@ -1,20 +1,45 @@
 // The backward pass.
 #pragma once
 #include <algorithm>
+#include <span>
 
 #include "node.h"
 
 namespace perflab {
 
-// Runs on the caller's thread; starts with the GIL and gives it away once, when the pass proves long.
-// `gradient`: of root's shape and dtype; null: ones, for a root with one element. Throws Error(kAutograd).
-void backward(TensorImpl* root, const Array* gradient, bool keep_graph);
+using Tensor = Ref<TensorImpl>;
+
+// What a pass is asked for.
+struct Request {
+  std::vector<Edge> roots;   // borrowed, with a gradient each
+  std::vector<Edge> inputs;  // borrowed, each once: only what leads to them runs. Empty: to all leaves
+  bool into_leaves = true;   // add to the leaves' grad; else give the inputs' gradients
+  bool keep_graph = false;
+};
+
+// Runs on the caller's thread; starts with the GIL and gives it away once, when the pass proves long. Gives a gradient
+// for each input, without data where none came. Throws Error(kAutograd).
+std::vector<Array> backward(const Request&, std::vector<Array> gradients);
 // With create_graph: the same programs on tensors, through apply(), so that gradients have gradients. Keeps the GIL.
-void backward_recorded(TensorImpl* root, TensorImpl* gradient);
+std::vector<Tensor> backward_recorded(const Request&, std::vector<Tensor> gradients);
 
 inline thread_local bool without_gil = false;         // this thread runs the engine and has given the GIL away
 inline thread_local bool engine_may_release = false;  // a pass entered from Python that still holds it
 extern void (*release_gil)();                         // called at most once a pass, when it has proved long
+extern void (*check_signals)();                       // throws PythonError when Ctrl-C was pressed
+
+// Hooks, which are Python's: set by py_hooks.cpp. Null tensors: no gradient came.
+enum class HookTime : uint8_t { kTensor, kBefore, kAfter };  // tensor hooks, node pre-hooks, node hooks
+extern void (*run_node_hooks)(Node*, HookTime, std::span<Tensor> gradients, std::span<const Tensor> of_outputs);
+extern Tensor (*run_leaf_hooks)(TensorImpl* leaf, Tensor gradient);
+extern void (*run_accumulated_hooks)(TensorImpl* leaf);
+inline std::atomic<int> leaves_with_hooks{0};
+
+Array ones(const Layout& like);
+
+// The pass that this thread is in: its number, 0 none; whether it will run this node, or reach this leaf.
+uint64_t current_pass();
+bool pass_reaches(const Edge&);
 
 // --- shared by both kinds of pass
 
@@ -32,79 +57,12 @@ class Claim {  // the right to read a node (keep) or to use it up
 };
 
 void add_arrays(Array& sum, const Array& more);
-void add_tensors(Ref<TensorImpl>& sum, const Ref<TensorImpl>& more);
+void add_tensors(Tensor& sum, const Tensor& more);
 inline bool defined(const Array& a) { return a.data != nullptr; }
-inline bool defined(const Ref<TensorImpl>& t) { return static_cast<bool>(t); }
+inline bool defined(const Tensor& t) { return static_cast<bool>(t); }
 inline void add_into(Array& sum, Array&& more) { defined(sum) ? add_arrays(sum, more) : void(sum = std::move(more)); }
-inline void add_into(Ref<TensorImpl>& sum, Ref<TensorImpl>&& more) {
+inline void add_into(Tensor& sum, Tensor&& more) {
   defined(sum) ? add_tensors(sum, more) : void(sum = std::move(more));
 }
-
-// What waits for its turn, as a heap by level. A node met twice while few wait is summed at once; in a wide front it
-// may stand twice and is summed when popped (equal keys are neighbours), so nothing is written into nodes and several
-// passes may share a graph.
-template <class Value>
-class Front {
- public:
-  bool empty() const { return heap_.empty(); }
-
-  void push(Node* node, uint32_t output, Value&& ct) {  // takes the reference to node
-    if (heap_.size() <= 16)
-      for (Item& i : heap_)
-        if (i.node == node) {
-          release(node);
-          return add_into(cts_[i.at + output], std::move(ct));
-        }
-    uint32_t at;
-    if (node->nout == 1 && !spare_.empty()) {
-      at = spare_.back(), spare_.pop_back();
-    } else {
-      at = static_cast<uint32_t>(cts_.size());
-      cts_.resize(at + node->nout);
-    }
-    cts_[at + output] = std::move(ct);
-    heap_.push_back({node, node->level, at});
-    std::push_heap(heap_.begin(), heap_.end(), below);
-  }
-
-  Node* pop(std::vector<Value>& cts) {  // gives the reference back; cts: one per output
-    Item top = take();
-    cts.resize(top.node->nout);
-    for (uint32_t k = 0; k < top.node->nout; ++k) cts[k] = std::move(cts_[top.at + k]);
-    give_back(top);
-    while (!heap_.empty() && heap_.front().node == top.node) {
-      Item again = take();
-      for (uint32_t k = 0; k < again.node->nout; ++k)
-        if (defined(cts_[again.at + k])) add_into(cts[k], std::move(cts_[again.at + k]));
-      give_back(again);
-      release(again.node);
-    }
-    return top.node;
-  }
-
-  void clear() {
-    for (Item& i : heap_) release(i.node);
-    heap_.clear(), cts_.clear(), spare_.clear();
-  }
-
- private:
-  struct Item {
-    Node* node;
-    uint32_t level, at;
-  };
-  static bool below(const Item& a, const Item& b) { return a.level != b.level ? a.level < b.level : a.node < b.node; }
-  Item take() {
-    std::pop_heap(heap_.begin(), heap_.end(), below);
-    Item i = heap_.back();
-    heap_.pop_back();
-    return i;
-  }
-  void give_back(const Item& i) {
-    if (i.node->nout == 1) spare_.push_back(i.at);
-  }
-  std::vector<Item> heap_;
-  std::vector<Value> cts_;
-  std::vector<uint32_t> spare_;
-};
 
 }  // namespace perflab

@@ -1,4 +1,5 @@
 #include "bind.h"
+#include "py.h"
 
 namespace nb = nanobind;
 
@@ -16,6 +17,8 @@ NB_MODULE(_core, m) {
     }
   });
   set_gil_hooks();
+  set_hook_calls();
+  if (PyModule_AddFunctions(m.ptr(), backward_functions) < 0) throw nb::python_error();
   for (auto [name, type] :
        {std::pair{"Tensor", make_tensor_type()}, {"OpHandle", make_op_type()}, {"Node", make_node_type()}}) {
     if (!type) throw nb::python_error();

@@ -4,19 +4,22 @@
 #include <algorithm>
 #include <new>
 
+#include "fork.h"
+#include "history.h"
 #include "live_count.h"
-#include "recorder.h"
 
 namespace perflab {
 
 void (*release_wrapper)(void*) = nullptr;
 void (*release_context)(void*) = nullptr;
+void (*release_hooks)(TensorImpl*) = nullptr;
 std::string (*context_name)(void*) = nullptr;
 
 namespace {
 using LiveTensors = LiveCount<TensorImpl>;
 using LiveNodes = LiveCount<Node>;
-std::atomic<uint64_t> sequences{0};
+constexpr uint64_t kSequenceBlock = 1 << 16;
+std::atomic<uint64_t> sequence_blocks{0};
 
 size_t node_bytes(const Node* n) {
   return sizeof(Node) + n->nedges * sizeof(Edge) + n->nsaved * sizeof(Saved) + n->words * sizeof(int64_t);
@@ -42,19 +45,37 @@ void destroy(TensorImpl* t) noexcept {
   }
   if (t->grad_fn) release(t->grad_fn);
   if (t->grad) release(t->grad);
+  if (t->base) release(t->base);
+  if (t->hooks) [[unlikely]]
+    release_hooks(t);
   t->~TensorImpl();
   deallocate(t, sizeof(TensorImpl));
   LiveTensors::add(-1);
 }
 
 std::mutex& grad_lock(const TensorImpl* t) {
-  static std::mutex locks[64];
+  static std::mutex* const locks = [] {
+    static std::mutex all[64];
+    for (std::mutex& m : all) hold_across_fork(m);
+    return all;
+  }();
   return locks[reinterpret_cast<uintptr_t>(t) >> 6 & 63];
 }
 
 int64_t live_tensors() { return LiveTensors::sum(); }
 int64_t live_nodes() { return LiveNodes::sum(); }
-uint64_t next_sequence() { return is_recording() ? 1 + sequences.fetch_add(1, std::memory_order_relaxed) : 0; }
+
+void begin_sequence_block() {  // higher than every number given so far
+  uint64_t first = 1 + kSequenceBlock * sequence_blocks.fetch_add(1, std::memory_order_relaxed);
+  sequence_block = {first, first + kSequenceBlock};
+}
+
+uint64_t sequence_behind(Node* n) {
+  uint64_t behind = 0;
+  for (int i = 0; i < n->nedges; ++i)
+    if (Node* e = n->edges()[i].node) behind = std::max(behind, e->sequence);
+  return behind;
+}
 
 Node* make_node(int nedges, int nsaved, int nout, int words) {
   Node shape;
@@ -70,18 +91,13 @@ Node* make_node(int nedges, int nsaved, int nout, int words) {
 
 void set_edge(Node* n, int i, TensorImpl* t) {
   Edge& e = n->edges()[i];
-  if (!t->grad_fn) {
+  if (!history(t)) {
     e.leaf = t;
     return retain(t);
   }
-  if (t->is_view && t->view_version != t->version()) [[unlikely]]
-    throw Error(ErrorKind::kAutograd,
-                "this tensor is a view whose memory was changed in place after the view was made (version " +
-                    std::to_string(t->view_version) + ", it is now " + std::to_string(t->version()) +
-                    "): make the view again after the change");
   e.node = t->grad_fn, e.output = t->output;
   retain(e.node);
-  n->level = std::max(n->level, e.node->level + 1), n->reaches_python |= e.node->reaches_python;
+  n->reaches_python |= e.node->reaches_python;
 }
 
 void save(Saved* s, const Array& a, int which, bool spec) {
@@ -108,6 +124,10 @@ void destroy(Node* n) noexcept {
       if (e.leaf) release(e.leaf);
     }
     if (n->context) release_context(n->context);
+    if (n->hooks) {
+      release_context(n->hooks);
+      nodes_with_hooks.fetch_sub(1, std::memory_order_relaxed);
+    }
     deallocate(n, node_bytes(n));
     LiveNodes::add(-1);
     if (mine.empty()) break;

@@ -55,13 +55,14 @@ struct Node {  // edges, saved values and attribute words follow in the same blo
   std::atomic<int32_t> users{
       0};  // passes that read this node now, with retain_graph; kSpent once a pass took what it saved
   bool reaches_python =
-      false;  // this node or one behind it holds Python objects: the collector must see wrappers above
+      false;                  // this node or one behind it holds Python objects: the collector must see wrappers above
+  bool keeps_values = false;  // it saved more than shapes: a pass uses it up
   uint16_t nedges, nsaved, nout, words;
-  uint32_t level = 1;     // 1 + the highest level behind it: descending level is a topological order, without counting
-  uint64_t sequence = 0;  // numbers nodes made while recording, to tie backward slices to forward ones; else 0
+  uint64_t sequence = 0;  // higher than all numbers behind it: descending, a topological order without counting
   const Op* op = nullptr;
   const Program* program = nullptr;  // null: a Python function
   void* context = nullptr;           // its ctx
+  void* hooks = nullptr;             // the Python object that keeps its hooks and metadata (runtime/autograd/hooks.py)
   void* wrapper = nullptr;           // the Python object that shows this node, borrowed
 
   Edge* edges() { return reinterpret_cast<Edge*>(this + 1); }
@@ -73,9 +74,25 @@ void destroy(Node*) noexcept;  // a worklist, not recursion
 void set_edge(Node*, int i, TensorImpl* input);
 void save(Saved*, const Array&, int which, bool spec);
 int64_t live_nodes();
-uint64_t next_sequence();  // 0 unless recording
+// While there are some, nodes in front of them may have been made before the hooks, and do not say reaches_python.
+inline std::atomic<int> nodes_with_hooks{0};
 
-extern void (*release_context)(void*);
+// Nodes are numbered in the order of their making: within a thread, and along every edge. Threads take numbers by
+// blocks, and a new block where a node behind has a higher one.
+struct SequenceBlock {
+  uint64_t next = 1, end = 1;
+};
+inline constinit thread_local SequenceBlock sequence_block;
+void begin_sequence_block();
+inline uint64_t sequence_after(uint64_t behind) {
+  SequenceBlock& b = sequence_block;
+  if (b.next == b.end || b.next <= behind) [[unlikely]]
+    begin_sequence_block();
+  return b.next++;
+}
+uint64_t sequence_behind(Node*);  // the highest number among its edges
+
+extern void (*release_context)(void*);  // gives a Python reference back
 extern std::string (*context_name)(void*);
 // Runs a Python function's backward: cts per output (data null: none came), outs one per edge, data null for None.
 extern void (*run_python_node)(Node*, const Array* cts, Array* outs);
@@ -87,5 +104,11 @@ Saved& unchanged(Node*, int k);
 // node.
 Ref<TensorImpl> rejoin(Node*, int k);
 std::string backward_name(const Node*);
+
+// Modes of this thread that watch the graph being made and used; null: off.
+using NodeMade = void (*)(Node*);
+using NodeRan = void (*)(Node*, const Array* const* gradients, int n);
+inline constinit thread_local NodeMade node_made = nullptr;
+inline constinit thread_local NodeRan node_ran = nullptr;
 
 }  // namespace perflab

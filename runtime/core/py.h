@@ -50,6 +50,20 @@ PyObject* shape_tuple(const int64_t* items, int n);
 PyObject* wrap_node(Node*);  // takes the reference
 PyTypeObject* make_node_type();
 
+// --- backward (py_backward.cpp)
+PyObject* backward_method(PyObject* tensor, PyObject* args, PyObject* kwargs);
+extern PyMethodDef backward_functions[];
+
+// --- hooks (py_hooks.cpp): the Python objects that nodes and leaves keep for them
+PyObject* get_tensor_hooks(PyObject*, void*);
+int set_tensor_hooks(PyObject*, PyObject*, void*);
+PyObject* get_node_hooks(PyObject*, void*);
+int set_node_hooks(PyObject*, PyObject*, void*);
+Node* node_of(PyObject*);
+void set_hook_calls();
+// For a type's tp_traverse: what Python objects lie behind what `owner` alone holds (py_tensor_life.cpp).
+int visit_behind(Node*, visitproc, void* arg);
+
 // --- errors
 extern PyObject* error_types[5];  // by ErrorKind
 PyObject* raise_current();        // the C++ exception in flight as Python's; returns null

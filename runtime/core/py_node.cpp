@@ -9,16 +9,34 @@ struct PyNode {
   PyObject_HEAD Node* node;
 };
 PyTypeObject* node_type = nullptr;
-Node* node_of(PyObject* o) { return reinterpret_cast<PyNode*>(o)->node; }
 
 void dealloc(PyObject* o) {
-  Node* n = node_of(o);
+  PyObject_GC_UnTrack(o);
+  Node* n = std::exchange(reinterpret_cast<PyNode*>(o)->node, nullptr);
   n->wrapper = nullptr;
   release(n);
   PyTypeObject* type = Py_TYPE(o);
   type->tp_free(o);
   Py_DECREF(type);
 }
+
+int traverse(PyObject* o, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(o));
+  return visit_behind(node_of(o), visit, arg);
+}
+
+int clear(PyObject* o) {  // breaks the cycle at the node's hooks and context, if it is nobody else's
+  Node* n = node_of(o);
+  if (n->refs.load(std::memory_order_acquire) != 1) return 0;
+  for (int i = 0; i < n->nedges; ++i) {
+    Edge e = std::exchange(n->edges()[i], Edge{});
+    if (e.node) release(e.node);
+    if (e.leaf) release(e.leaf);
+  }
+  return 0;
+}
+
+PyObject* sequence_nr(PyObject* o, PyObject*) { return PyLong_FromUnsignedLongLong(node_of(o)->sequence); }
 
 PyObject* node_name(PyObject* o, PyObject*) { return PyUnicode_FromString(backward_name(node_of(o)).c_str()); }
 
@@ -121,19 +139,24 @@ void run_node_recorded(Node* n, Ref<TensorImpl>* cts, Ref<TensorImpl>* outs) {
 }
 
 PyMethodDef methods[] = {{"name", node_name, METH_NOARGS, "The node's name, such as AddBackward0."},
+                         {"_sequence_nr", sequence_nr, METH_NOARGS, "Its number: nodes made later have higher ones."},
                          {"_edges", edges, METH_NOARGS, "[(node, leaf Tensor or None, output number)]"},
                          {}};
+PyGetSetDef getset[] = {{"_hooks", get_node_hooks, set_node_hooks, "What keeps its hooks and metadata.", nullptr}, {}};
 
 }  // namespace
+
+Node* node_of(PyObject* o) { return reinterpret_cast<PyNode*>(o)->node; }
 
 PyObject* wrap_node(Node* n) {
   if (n->wrapper) {
     release(n);
     return Py_NewRef(static_cast<PyObject*>(n->wrapper));
   }
-  auto* p = PyObject_New(PyNode, node_type);
+  auto* p = PyObject_GC_New(PyNode, node_type);
   if (!p) return release(n), nullptr;
   p->node = n, n->wrapper = p;
+  PyObject_GC_Track(p);
   return reinterpret_cast<PyObject*>(p);
 }
 
@@ -141,10 +164,15 @@ PyTypeObject* make_node_type() {
   run_python_node = run_node, run_python_node_recorded = run_node_recorded;
   context_name = [](void* c) { return std::string(Py_TYPE(static_cast<PyObject*>(c))->tp_name); };
   release_context = [](void* c) { let_go(static_cast<PyObject*>(c)); };
-  static PyType_Slot slots[] = {
-      {Py_tp_dealloc, slot(dealloc)}, {Py_tp_repr, slot(represent)}, {Py_tp_methods, methods}, {0, nullptr}};
+  static PyType_Slot slots[] = {{Py_tp_dealloc, slot(dealloc)},
+                                {Py_tp_repr, slot(represent)},
+                                {Py_tp_methods, methods},
+                                {Py_tp_getset, getset},
+                                {Py_tp_traverse, slot(traverse)},
+                                {Py_tp_clear, slot(clear)},
+                                {0, nullptr}};
   static PyType_Spec spec = {"perflab.runtime.Node", sizeof(PyNode), 0,
-                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
   return node_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
 }
 
@@ -154,11 +182,13 @@ PyTypeObject* make_node_type() {
 PyObject* attach(PyObject* outputs, PyObject* ctx, PyObject* inputs, PyObject* saved) {
   Py_ssize_t nout = PyTuple_GET_SIZE(outputs), nin = PyTuple_GET_SIZE(inputs), nsaved = PyTuple_GET_SIZE(saved);
   auto node = Ref(make_node(static_cast<int>(nin), static_cast<int>(nsaved), static_cast<int>(nout), 0));
-  node->context = Py_NewRef(ctx), node->reaches_python = true, node->sequence = next_sequence();
+  node->context = Py_NewRef(ctx), node->reaches_python = true;
   auto wanted = [](PyObject* o) { return o != Py_None && impl_of(o)->requires_grad; };
   for (Py_ssize_t i = 0; i < nin; ++i)
     if (wanted(PyTuple_GET_ITEM(inputs, i)))
       set_edge(node.get(), static_cast<int>(i), impl_of(PyTuple_GET_ITEM(inputs, i)));
+  node->sequence = sequence_after(sequence_behind(node.get()));
+  node->keeps_values = nsaved > 0;
   PyObject* elsewhere = PyTuple_New(nsaved);
   for (Py_ssize_t k = 0; elsewhere && k < nsaved; ++k) {
     PyObject* s = PyTuple_GET_ITEM(saved, k);
@@ -172,6 +202,7 @@ PyObject* attach(PyObject* outputs, PyObject* ctx, PyObject* inputs, PyObject* s
     if (s == Py_None || keeps) node->saved()[k].which = kElsewhere;
     PyTuple_SET_ITEM(elsewhere, k, Py_NewRef(keeps ? s : Py_None));
   }
+  if (node_made) node_made(node.get());
   for (Py_ssize_t k = 0; k < nout; ++k) {
     PyObject* o = PyTuple_GET_ITEM(outputs, k);
     TensorImpl* t = impl_of(o);

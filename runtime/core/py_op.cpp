@@ -164,7 +164,7 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* 
   } catch (...) {
     return raise_current();
   }
-  if (in[0].tensor->grad_fn && in[0].tensor->grad_fn->reaches_python) track(args[0]);
+  if (in[0].tensor->grad_fn) track(args[0]);
   return Py_NewRef(args[0]);
 }
 

@@ -47,6 +47,7 @@ PyObject* in_place(const SlotOp& which, PyObject* a, PyObject* b) {
   } catch (...) {
     return raise_current();
   }
+  if (in[0].tensor->grad_fn) track(a);
   return Py_NewRef(a);
 }
 
@@ -190,10 +191,6 @@ PyObject* subscript_tuple(PyObject* o, PyObject* const* items, Py_ssize_t n) {
 
 int assign(PyObject* o, PyObject* key, PyObject* value) {
   if (!value) return PyErr_SetString(PyExc_TypeError, "a Tensor's elements cannot be deleted"), -1;
-  if (grad_enabled && impl_of(o)->requires_grad)
-    return PyErr_SetString(error_types[static_cast<int>(ErrorKind::kAutograd)],
-                           "assignment into a Tensor that requires grad: do it under no_grad()"),
-           -1;
   PyObject* view = subscript(o, key);
   if (!view) return -1;
   PyObject* r = in_place(op_assign, view, value);

@@ -1,4 +1,5 @@
 // The Python type Tensor: its attributes, methods and buffer. What is not hot is written in Python (runtime/tensor.py).
+#include "history.h"
 #include "py.h"
 #include "structmember.h"
 
@@ -16,8 +17,28 @@ PyObject* autograd_error(const char* what) {
 PyObject* get_shape(PyObject* o, void*) { return shape_tuple(impl_of(o)->shape, impl_of(o)->ndim); }
 PyObject* get_ndim(PyObject* o, void*) { return PyLong_FromLong(impl_of(o)->ndim); }
 PyObject* get_dtype(PyObject* o, void*) { return Py_NewRef(dtype_objects[static_cast<int>(impl_of(o)->dtype)]); }
-PyObject* get_requires_grad(PyObject* o, void*) { return PyBool_FromLong(impl_of(o)->requires_grad); }
-PyObject* get_is_leaf(PyObject* o, void*) { return PyBool_FromLong(!impl_of(o)->grad_fn); }
+PyObject* get_requires_grad(PyObject* o, void*) {
+  try {
+    return PyBool_FromLong(needs_gradient(impl_of(o)));
+  } catch (...) {
+    return raise_current();
+  }
+}
+PyObject* get_is_leaf(PyObject* o, void*) {
+  try {
+    return PyBool_FromLong(!history(impl_of(o)));
+  } catch (...) {
+    return raise_current();
+  }
+}
+PyObject* get_base(PyObject* o, void*) {
+  TensorImpl* base = impl_of(o)->base;
+  if (!base) Py_RETURN_NONE;
+  retain(base);
+  return wrap(base);
+}
+PyObject* is_view(PyObject* o, PyObject*) { return PyBool_FromLong(impl_of(o)->base != nullptr); }
+PyObject* get_output_nr(PyObject* o, void*) { return PyLong_FromUnsignedLong(impl_of(o)->output); }
 PyObject* get_version(PyObject* o, void*) { return PyLong_FromUnsignedLong(impl_of(o)->version()); }
 
 int set_requires_grad(PyObject* o, PyObject* v, void*) {
@@ -63,48 +84,14 @@ int set_grad(PyObject* o, PyObject* v, void*) {
 }
 
 PyObject* get_grad_fn(PyObject* o, void*) {
-  Node* n = impl_of(o)->grad_fn;
-  if (!n) Py_RETURN_NONE;
-  retain(n);
-  return wrap_node(n);
-}
-
-PyObject* backward_method(PyObject* o, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"gradient", "retain_graph", "create_graph", nullptr};
-  PyObject *gradient = Py_None, *retain_graph = Py_None;
-  int create_graph = 0;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOp:backward", const_cast<char**>(names), &gradient, &retain_graph,
-                                   &create_graph))
-    return nullptr;
-  int keep = retain_graph == Py_None ? create_graph : PyObject_IsTrue(retain_graph);
-  if (keep < 0) return nullptr;
-  auto t = Ref<TensorImpl>::share(impl_of(o));
-  if (!t->requires_grad) return autograd_error("backward() of a tensor that does not require grad and has no grad_fn");
-  TensorImpl* ct = nullptr;
-  if (gradient != Py_None) {
-    if (!is_tensor(gradient))
-      return PyErr_Format(PyExc_TypeError, "gradient must be a Tensor, not %.80s", Py_TYPE(gradient)->tp_name);
-    ct = impl_of(gradient);
-    if (!same_shape(*ct, *t) || ct->dtype != t->dtype)
-      return PyErr_Format(error_types[static_cast<int>(ErrorKind::kAutograd)],
-                          "gradient is %s %s, but the tensor is %s %s", name(ct->dtype), show(*ct).c_str(),
-                          name(t->dtype), show(*t).c_str());
-  } else if (t->numel != 1) {
-    return PyErr_Format(error_types[static_cast<int>(ErrorKind::kAutograd)],
-                        "backward() without gradient= needs a tensor with one element, this one has shape %s",
-                        show(*t).c_str());
-  }
   try {
-    if (create_graph) {
-      backward_recorded(t.get(), ct);
-    } else {
-      LateGil gil;
-      backward(t.get(), ct, keep);
-    }
+    Node* n = history(impl_of(o));
+    if (!n) Py_RETURN_NONE;
+    retain(n);
+    return wrap_node(n);
   } catch (...) {
     return raise_current();
   }
-  Py_RETURN_NONE;
 }
 
 PyObject* item(PyObject* o, PyObject*) {
@@ -125,7 +112,6 @@ PyObject* item(PyObject* o, PyObject*) {
 PyObject* detach(PyObject* o, PyObject*) {
   TensorImpl* t = make_tensor();
   t->alias(*impl_of(o));
-  t->is_view = true, t->view_version = t->version();
   return wrap(t);
 }
 
@@ -196,9 +182,11 @@ PyObject* tensor_new(PyTypeObject* type, PyObject* args,
 PyMethodDef methods[] = {
     {"backward", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(backward_method)),
      METH_VARARGS | METH_KEYWORDS,
-     "backward(gradient=None, retain_graph=None, create_graph=False): adds the gradients of this tensor into the "
-     "leaves' grad.\n\n"
-     "gradient: of this tensor's shape and dtype; may be left out for a tensor with one element."},
+     "backward(gradient=None, retain_graph=None, create_graph=False, inputs=None): adds the gradients of this tensor "
+     "into the leaves' grad.\n\n"
+     "gradient: of this tensor's shape and dtype; may be left out for a tensor with one element. retain_graph: keep "
+     "what the graph saved, for another backward; by default as create_graph. create_graph: record the pass, so that "
+     "the gradients have gradients. inputs: the tensors whose grad is added to, by default all leaves."},
     {"item", item, METH_NOARGS, "The one element, as a Python number."},
     {"detach", detach, METH_NOARGS, "The same memory, cut from the graph."},
     {"requires_grad_", requires_grad_method, METH_VARARGS,
@@ -206,6 +194,7 @@ PyMethodDef methods[] = {
     {"stride", stride, METH_NOARGS, "The steps from element to element along each axis, in elements."},
     {"numel", numel, METH_NOARGS, "The number of elements."},
     {"data_ptr", data_ptr, METH_NOARGS, "The address of the first element."},
+    {"_is_view", is_view, METH_NOARGS, "Whether it shows the memory of another tensor, _base."},
     {"is_contiguous", is_contiguous, METH_NOARGS, "Whether the elements lie in C order without gaps."},
     {}};
 
@@ -220,6 +209,9 @@ PyGetSetDef getset[] = {
     {"data", get_data, set_data, "The memory without history; assigned, that of another tensor takes its place.",
      nullptr},
     {"grad_fn", get_grad_fn, nullptr, "The node of the op that made this tensor, or None.", nullptr},
+    {"output_nr", get_output_nr, nullptr, "Which output of grad_fn this is.", nullptr},
+    {"_base", get_base, nullptr, "The tensor whose memory this view shows, or None.", nullptr},
+    {"_hooks", get_tensor_hooks, set_tensor_hooks, "Of a leaf: what keeps its hooks.", nullptr},
     {"_version", get_version, nullptr, "How often the memory was changed in place.", nullptr},
     {}};
 

@@ -60,17 +60,42 @@ void dealloc(PyObject* o) {
 
 // The collector sees through C++ objects that nobody but this wrapper owns, down to the Python objects behind them.
 // Acquire: a backward pass that let go of a node has finished with its edges.
+template <class T>
+bool sole(const T* p) {
+  return p && p->refs.load(std::memory_order_acquire) == 1;
+}
+
+bool may_reach_python(const Node* n) {
+  return n->reaches_python || nodes_with_hooks.load(std::memory_order_relaxed) > 0;
+}
+
+int visit_nodes(Node* n, visitproc visit, void* arg, int depth);
+
+// What a tensor holds, apart from its wrapper; only its one owner may ask.
+int visit_tensor(TensorImpl* t, visitproc visit, void* arg, int depth) {
+  Py_VISIT(static_cast<PyObject*>(t->hooks));
+  if (sole(t->base))
+    if (int r = visit_tensor(t->base, visit, arg, depth)) return r;
+  if (sole(t->base) && t->base->owns_wrapper) Py_VISIT(static_cast<PyObject*>(t->base->wrapper));
+  return visit_nodes(t->grad_fn, visit, arg, depth);
+}
+
 int visit_nodes(Node* n, visitproc visit, void* arg, int depth) {
-  while (n && n->reaches_python && n->refs.load(std::memory_order_acquire) == 1) {
-    if (n->context) Py_VISIT(static_cast<PyObject*>(n->context));
+  while (sole(n) && may_reach_python(n)) {
+    Py_VISIT(static_cast<PyObject*>(n->context));
+    Py_VISIT(static_cast<PyObject*>(n->hooks));
     Node* next = nullptr;
     for (int i = 0; i < n->nedges; ++i) {
-      Node* e = n->edges()[i].node;
-      if (!e || !e->reaches_python) continue;
+      const Edge& e = n->edges()[i];
+      if (sole(e.leaf) && depth < 64) {
+        if (e.leaf->owns_wrapper) Py_VISIT(static_cast<PyObject*>(e.leaf->wrapper));
+        if (int r = visit_tensor(e.leaf, visit, arg, depth + 1)) return r;
+      }
+      if (!e.node || !may_reach_python(e.node)) continue;
       if (!next) {
-        next = e;
+        next = e.node;
       } else if (depth < 64) {
-        if (int r = visit_nodes(e, visit, arg, depth + 1)) return r;
+        if (int r = visit_nodes(e.node, visit, arg, depth + 1)) return r;
       }
     }
     n = next;
@@ -78,21 +103,23 @@ int visit_nodes(Node* n, visitproc visit, void* arg, int depth) {
   return 0;
 }
 
-bool owns_alone(PyTensor* p) {
-  return p->impl && !p->impl->owns_wrapper && p->impl->refs.load(std::memory_order_acquire) == 1;
-}
+bool owns_alone(PyTensor* p) { return p->impl && !p->impl->owns_wrapper && sole(p->impl); }
 
 int traverse(PyObject* o, visitproc visit, void* arg) {
   auto* p = reinterpret_cast<PyTensor*>(o);
   Py_VISIT(p->dict);
   Py_VISIT(Py_TYPE(o));
-  return owns_alone(p) ? visit_nodes(p->impl->grad_fn, visit, arg, 0) : 0;
+  return owns_alone(p) ? visit_tensor(p->impl, visit, arg, 0) : 0;
 }
 
 int clear(PyObject* o) {
   auto* p = reinterpret_cast<PyTensor*>(o);
   Py_CLEAR(p->dict);
-  if (owns_alone(p) && p->impl->grad_fn) release(std::exchange(p->impl->grad_fn, nullptr));
+  if (!owns_alone(p)) return 0;
+  TensorImpl* t = p->impl;
+  if (t->hooks) release_hooks(t), t->hooks = nullptr;
+  if (t->base) release(std::exchange(t->base, nullptr));
+  if (t->grad_fn) release(std::exchange(t->grad_fn, nullptr));
   return 0;
 }
 
@@ -111,6 +138,8 @@ int drain(void*) {
 }
 
 }  // namespace
+
+int visit_behind(Node* n, visitproc visit, void* arg) { return visit_nodes(n, visit, arg, 0); }
 
 void let_go(PyObject* o) noexcept {
   if (!without_gil) return Py_DECREF(o);
@@ -138,10 +167,9 @@ PyObject* wrap(TensorImpl* t) {
   if (!p) return release(t), nullptr;
   p->impl = t, t->wrapper = p;
   auto* o = reinterpret_cast<PyObject*>(p);
-  // A cycle must pass through a Python object; one that reaches none cannot be part of one, so the collector need not
-  // see it.
-  if (t->grad_fn && t->grad_fn->reaches_python) [[unlikely]]
-    track(o);
+  // A cycle must pass through a Python object: without history or hooks there is none, and the collector need not see
+  // it.
+  if (t->grad_fn || t->hooks) PyObject_GC_Track(o);
   return o;
 }
 

@@ -19,6 +19,7 @@ unsigned axes_of(const Layout& a, const int64_t* words);
 // Turn an array into a part of itself; attribute words as of the ops slice and select. Throw Error(kIndex).
 void slice_view(Array& a, const Attrs& attrs);
 void select_view(Array& a, const Attrs& attrs);
+void strided_view(Array& a, const Attrs& attrs);  // as_strided; of a contiguous one
 
 std::span<const ShapeRule> view_rules();
 

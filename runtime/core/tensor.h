@@ -10,17 +10,21 @@ namespace perflab {
 
 struct Node;
 
+// How a view came to be: it decides whether the view may be changed in place while gradients are recorded.
+enum class ViewKind : uint8_t { kRecorded, kNoGrad, kSeveral };  // kSeveral: of an op with several outputs
+
 struct TensorImpl : Array {
   std::atomic<uint32_t> refs{1};
   bool requires_grad = false;
   bool owns_wrapper = false;  // written under the GIL before the writer's own reference goes
-  bool is_view = false;       // shares its base's storage, made by an op
-  uint32_t view_version =
-      0;                // of the storage when the view was made: a later change of the base leaves its history stale
-  uint32_t output = 0;  // which output of grad_fn this is
-  void* wrapper = nullptr;  // the Python object; borrowed unless owns_wrapper
-  Node* grad_fn = nullptr;
+  ViewKind view_kind = ViewKind::kRecorded;
+  uint32_t seen_version = 0;   // of a view: the version of its memory that grad_fn speaks of (history.h)
+  uint32_t output = 0;         // which output of grad_fn this is
+  void* wrapper = nullptr;     // the Python object; borrowed unless owns_wrapper
+  Node* grad_fn = nullptr;     // of a view: ask history()
   TensorImpl* grad = nullptr;  // guarded by grad_lock(this)
+  TensorImpl* base = nullptr;  // whose memory this view shows; itself no view. Counted
+  void* hooks = nullptr;       // of a leaf: the Python object that keeps its hooks (runtime/autograd/hooks.py)
 
   uint32_t version() const { return storage ? storage->version.load(std::memory_order_relaxed) : 0; }
 };
@@ -31,6 +35,7 @@ void destroy(TensorImpl*) noexcept;
 std::mutex& grad_lock(const TensorImpl*);
 int64_t live_tensors();
 
+extern void (*release_hooks)(TensorImpl*);
 extern void (*release_wrapper)(void*);  // set by py_tensor_life.cpp; copes with not holding the GIL
 
 inline thread_local bool grad_enabled = true;

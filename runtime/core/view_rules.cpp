@@ -240,7 +240,21 @@ void unconcat(In in, int nin, const Attrs& at, Array* out, int nout) {
   }
 }
 
+// A view of contiguous memory; of other memory the elements are gathered by a kernel.
+void as_strided(In in, int, const Attrs& at, Array* out, int) {
+  Array& o = out[0];
+  if (in[0]->contig) {
+    o.alias(*in[0]);
+    return strided_view(o, at);
+  }
+  Array packed;
+  packed.take_shape(*in[0]);
+  strided_view(packed, at);
+  o.take_shape(packed);
+}
+
 constexpr ShapeRule kRules[] = {
+    {"as_strided", "tti", as_strided},
     {"reshape", "t", reshape},
     {"reshape_like", "", reshape_like},
     {"transpose", "ii", transpose},
@@ -278,6 +292,27 @@ void slice_view(Array& a, const Attrs& at) {
     a.shape[i] = n, a.strides[i] *= by;
   }
   if (a.data) a.data = a.as<char>() + skip * static_cast<int64_t>(item_size(a.dtype));
+  a.measure();
+}
+
+void strided_view(Array& a, const Attrs& at) {
+  const int64_t *size = at.v, *stride = at.v + kTupleWords, first = at.v[2 * kTupleWords];
+  if (size[0] != stride[0]) fail_shape("as_strided needs a size and a stride for each axis");
+  int64_t lowest = first, highest = first, count = 1;
+  for (int i = 1; i <= size[0]; ++i) {
+    if (size[i] < 0) fail_shape("negative size in shape " + show(size + 1, static_cast<int>(size[0])));
+    const int64_t reach = (size[i] - 1) * stride[i];
+    (reach < 0 ? lowest : highest) += reach;
+    count *= size[i];
+  }
+  if (count > 0 && (lowest < 0 || highest >= a.numel)) {
+    throw Error(ErrorKind::kIndex, "elements " + std::to_string(lowest) + " to " + std::to_string(highest) +
+                                       " are out of range for a tensor with " + std::to_string(a.numel));
+  }
+  a.ndim = static_cast<uint8_t>(size[0]);
+  std::copy_n(size + 1, a.ndim, a.shape);
+  std::copy_n(stride + 1, a.ndim, a.strides);
+  if (a.data && count > 0) a.data = a.as<char>() + first * static_cast<int64_t>(item_size(a.dtype));
   a.measure();
 }
 

@@ -16,6 +16,7 @@ from . import (
     reduce,
     shape,
     softmax,
+    strided,
 )
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "reduce",
     "shape",
     "softmax",
+    "strided",
 ]
 
 registry.freeze()

@@ -15,6 +15,7 @@ namespace {
   add_matmul_kernels(table);
   add_copy_kernels(table);
   add_index_kernels(table);
+  add_strided_kernels(table);
   native_kernels() = table.rows;
   return true;
 }();

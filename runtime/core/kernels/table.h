@@ -16,6 +16,7 @@ void add_softmax_kernels(KernelTable&);
 void add_matmul_kernels(KernelTable&);
 void add_copy_kernels(KernelTable&);
 void add_index_kernels(KernelTable&);
+void add_strided_kernels(KernelTable&);
 
 template <class... Ts>
 struct Types {};

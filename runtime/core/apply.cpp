@@ -1,0 +1,141 @@
+// One op from operands to recorded results: run it and, if an input needs a gradient, push a node.
+#include <algorithm>
+#include <vector>
+
+#include "engine.h"
+#include "history.h"
+
+namespace perflab {
+
+namespace {
+
+// Which inputs need a gradient from this call.
+uint32_t gradient_mask(const Op& op, const Operand* in, int nin) {
+  uint32_t mask = 0;
+  for (int i = 0; i < nin; ++i)
+    if (in[i].tensor && needs_gradient(in[i].tensor)) mask |= op.list() ? 1u : 1u << i;
+  return mask & op.differentiable;
+}
+
+void join(TensorImpl* t, Node* n, uint32_t output) {  // takes a reference of n
+  t->grad_fn = n, t->output = output, t->requires_grad = true;
+}
+
+void apply_several(const Op& op, const Operand* in, int nin, const Attrs& attrs, const Array* const* arrays,
+                   TensorImpl** out, int nout) {
+  std::vector<Array> results(nout);
+  uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
+  const Program* program = mask ? &program_for(op, in, nin, nout, mask, attrs) : nullptr;
+  uint64_t sequence = program ? next_sequence(in, nin) : 0;
+  run(op, arrays, nin, attrs, results.data(), nout, false, sequence);
+  bool view = nin > 0 && in[0].tensor && results[0].storage == arrays[0]->storage;
+  Ref<Node> node;
+  if (program && kind(results[0].dtype) == DKind::kFloat) {
+    std::vector<const Array*> outs;
+    for (const Array& r : results) outs.push_back(&r);
+    node = Ref(record_node(op, *program, in, nin, attrs, outs.data(), nout, sequence));
+  }
+  for (int k = 0; k < nout; ++k) {
+    TensorImpl* t = out[k] = make_tensor(std::move(results[k]));
+    if (view) show_memory_of(t, in[0].tensor, true);
+    if (node) join(t, Ref<Node>(node).take(), static_cast<uint32_t>(k));
+  }
+}
+
+}  // namespace
+
+uint64_t next_sequence(const Operand* in, int nin) {
+  uint64_t behind = 0;
+  for (int i = 0; i < nin; ++i)
+    if (in[i].tensor && in[i].tensor->grad_fn) behind = std::max(behind, in[i].tensor->grad_fn->sequence);
+  return sequence_after(behind);
+}
+
+Node* record_node(const Op& op, const Program& p, const Operand* in, int nin, const Attrs& attrs,
+                  const Array* const* outs, int nout, uint64_t sequence) {
+  uint32_t mask = p.mask;
+  Node* n = make_node(op.list() ? nin : __builtin_popcount(mask), static_cast<int>(p.saves.size()), nout, op.words);
+  try {
+    n->op = &op, n->program = &p, n->sequence = sequence;
+    std::memcpy(n->attrs(), attrs.v, op.words * sizeof(int64_t));
+    for (int i = 0, e = 0; i < nin; ++i) {
+      if (op.list()) {
+        if (in[i].tensor && in[i].tensor->requires_grad) set_edge(n, i, in[i].tensor);
+      } else if (mask >> i & 1) {
+        set_edge(n, e++, in[i].tensor);
+      }
+    }
+    for (size_t k = 0; k < p.saves.size(); ++k) {
+      Keep keep = p.saves[k];
+      save(n->saved() + k, keep.which < 0 ? *outs[-1 - keep.which] : *in[keep.which].array, keep.which, keep.spec);
+      n->keeps_values |= !keep.spec;
+    }
+    if (node_made) [[unlikely]]
+      node_made(n);
+  } catch (...) {
+    release(n);
+    throw;
+  }
+  return n;
+}
+
+void apply(const Op& op, const Operand* in, int nin, const Attrs& attrs, TensorImpl** out, int nout) {
+  constexpr int kFew = 8;
+  const Array* few[kFew];
+  std::vector<const Array*> many;
+  const Array** arrays = few;
+  if (nin > kFew) [[unlikely]]
+    many.resize(nin), arrays = many.data();
+  for (int i = 0; i < nin; ++i) arrays[i] = in[i].array;
+  if (op.outputs) [[unlikely]]
+    return apply_several(op, in, nin, attrs, arrays, out, nout);
+  uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
+  const Program* program = mask ? &program_for(op, in, nin, 1, mask, attrs) : nullptr;
+  uint64_t sequence = program ? next_sequence(in, nin) : 0;
+  auto t = Ref(make_tensor());
+  run(op, arrays, nin, attrs, t.get(), 1, false, sequence);
+  if (nin > 0 && t->storage == arrays[0]->storage && in[0].tensor) show_memory_of(t.get(), in[0].tensor, false);
+  if (program && kind(t->dtype) == DKind::kFloat) {
+    const Array* outs[] = {t.get()};
+    join(t.get(), record_node(op, *program, in, nin, attrs, outs, 1, sequence), 0);
+  }
+  *out = t.take();
+}
+
+namespace {
+
+void refuse_overlap(const Op& op, const TensorImpl& t) {
+  for (int i = 0; i < t.ndim; ++i)
+    if (t.shape[i] > 1 && t.strides[i] == 0)
+      throw Error(ErrorKind::kAutograd, op.name +
+                                            "_: more than one element of the tensor written to lies at one place in "
+                                            "memory (it was expanded): change a copy() of it");
+}
+
+}  // namespace
+
+void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs) {
+  TensorImpl* t = in[0].tensor;
+  uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
+  if (mask) check_in_place(t, op.name + "_: ");
+  refuse_overlap(op, *t);
+  std::vector<const Array*> arrays;
+  for (int i = 0; i < nin; ++i) arrays.push_back(in[i].array);
+  Ref<Node> node;
+  const Program* slices = mask ? slices_program(t) : nullptr;
+  if (mask) {  // saves and edges speak of the inputs as they were; saved inputs that the op overwrites fail their
+               // version check
+    const Array* outs[] = {t};
+    const Program& program = program_for(op, in, nin, 1, mask, attrs);
+    node = Ref(record_node(op, program, in, nin, attrs, outs, 1, next_sequence(in, nin)));
+  }
+  run_in_place(op, arrays.data(), nin, attrs, *t, node ? node->sequence : 0);
+  if (!t->storage) return;
+  uint32_t version = 1 + t->storage->version.fetch_add(1, std::memory_order_relaxed);
+  if (!node) return;
+  for (int k = 0; k < node->nsaved; ++k)
+    if (node->saved()[k].which < 0) node->saved()[k].version = version;  // a saved output is the value just written
+  set_history(t, node.take(), 0, slices);
+}
+
+}  // namespace perflab
