@@ -9,7 +9,7 @@ from .hooks import retain_grad
 
 Tensor: TypeAlias = _core.Tensor
 _Tensors: TypeAlias = Tensor | Sequence[Tensor]
-_Gradients: TypeAlias = Tensor | None | Sequence[Tensor | None]
+_Gradients: TypeAlias = Tensor | Sequence[Tensor | None] | None
 
 
 def _tuple(tensors: _Tensors) -> tuple[Tensor, ...]:

@@ -36,7 +36,7 @@ class AccumulateGrad:
         return RemovableHandle(hooks_of_leaf(self.variable).before, hook)
 
     def _sequence_nr(self) -> int:
-        """Leaves are as old as can be; torch gives them the highest number, so that they run at once."""
+        """The highest number that there is: a gradient is accumulated as soon as it is complete."""
         return (1 << 64) - 1
 
     def name(self) -> str:
@@ -52,7 +52,9 @@ class AccumulateGrad:
 
 def _next_functions(node: _core.Node) -> tuple[tuple[Any, int], ...]:
     """The nodes behind this one, one pair (node, output number) for each input that needs a gradient."""
-    return tuple((AccumulateGrad.of(to) if isinstance(to, _core.Tensor) else to, output) for to, output in node._edges())
+    return tuple(
+        (AccumulateGrad.of(to) if isinstance(to, _core.Tensor) else to, output) for to, output in node._edges()
+    )
 
 
 _core.Node.next_functions = property(_next_functions)

@@ -112,6 +112,16 @@ void refuse_overlap(const Op& op, const TensorImpl& t) {
                                             "memory (it was expanded): change a copy() of it");
 }
 
+// What the gradient reads of the tensor before the change is kept as a copy.
+void keep_old_value(Node* n) {
+  for (int k = 0; k < n->nsaved; ++k) {
+    Saved& s = n->saved()[k];
+    if (s.which != 0 || !s.storage) continue;
+    static_cast<Array&>(s) = cast(s, s.dtype);
+    s.version = 0;
+  }
+}
+
 }  // namespace
 
 void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs) {
@@ -123,11 +133,11 @@ void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs
   for (int i = 0; i < nin; ++i) arrays.push_back(in[i].array);
   Ref<Node> node;
   const Program* slices = mask ? slices_program(t) : nullptr;
-  if (mask) {  // saves and edges speak of the inputs as they were; saved inputs that the op overwrites fail their
-               // version check
+  if (mask) {  // saves and edges speak of the inputs as they were
     const Array* outs[] = {t};
     const Program& program = program_for(op, in, nin, 1, mask, attrs);
     node = Ref(record_node(op, program, in, nin, attrs, outs, 1, next_sequence(in, nin)));
+    keep_old_value(node.get());
   }
   run_in_place(op, arrays.data(), nin, attrs, *t, node ? node->sequence : 0);
   if (!t->storage) return;

@@ -86,7 +86,7 @@ def copy_slices(xp, a, value, *, size: tuple[int, ...], stride: tuple[int, ...],
     >>> copy_slices(tensor([1.0, 2.0]), tensor(5.0), size=(1,), stride=(1,), storage_offset=1).tolist()
     [1.0, 5.0]
     """
-    out = xp.array(a)
+    out = xp.array(a, order="C")
     out.reshape(-1)[xp.asarray(_places(size, stride, storage_offset))] = value
     return out
 
