@@ -147,9 +147,7 @@ def empty_cache() -> None: ...
 def get_num_threads() -> int: ...
 def set_num_threads(n: int) -> None: ...
 def sgd_step(
-    params: list[Tensor],
-    grads: list[Tensor],
-    momentum_buffers: list[Tensor] | None,
+    tensors: list[list[Tensor]],
     lr: float,
     momentum: float,
     dampening: float,
@@ -158,11 +156,8 @@ def sgd_step(
     maximize: bool,
     first: bool,
 ) -> None: ...
-def adamw_step(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_avg_sqs: list[Tensor],
+def adam_step(
+    tensors: list[list[Tensor]],
     step: int,
     lr: float,
     beta1: float,
@@ -170,7 +165,20 @@ def adamw_step(
     eps: float,
     weight_decay: float,
     maximize: bool,
+    decoupled: bool,
 ) -> None: ...
+def rmsprop_step(
+    tensors: list[list[Tensor]],
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+    maximize: bool,
+) -> None: ...
+def adagrad_step(tensors: list[list[Tensor]], lr: float, eps: float, weight_decay: float, maximize: bool) -> None: ...
+def unscale(grads: list[Tensor], factor: float) -> bool: ...
 def random_uniform(out: Tensor, seed: int, block: int, low: float, high: float, bits: int) -> None: ...
 def random_normal(out: Tensor, seed: int, block: int, mean: float, std: float, p0: float, p1: float) -> None: ...
 def random_exponential(out: Tensor, seed: int, block: int, rate: float) -> None: ...

@@ -10,35 +10,42 @@ namespace perflab {
 namespace {
 
 // The arrays of a list of tensors, which outlive the call through the list.
-std::vector<Array*> arrays(nb::list tensors, const std::vector<Array*>* like) {
+std::vector<Array*> arrays(nb::list tensors) {
   std::vector<Array*> a;
   a.reserve(nb::len(tensors));
   for (nb::handle t : tensors) {
     if (!is_tensor(t.ptr())) throw nb::type_error("an optimizer's step takes lists of Tensors");
     a.push_back(impl_of(t.ptr()));
   }
-  if (!like) return a;
-  if (a.size() != like->size()) throw nb::value_error("an optimizer's lists differ in length");
-  for (size_t i = 0; i < a.size(); ++i)
-    if (!same_shape(*a[i], *(*like)[i]) || a[i]->dtype != (*like)[i]->dtype)
-      throw Error(ErrorKind::kShape, "an optimizer's state or gradient is " + std::string(name(a[i]->dtype)) + " " +
-                                         show(*a[i]) + " for a parameter of " + name((*like)[i]->dtype) + " " +
-                                         show(*(*like)[i]));
   return a;
 }
 
+// `least` to `most` lists: parameters, gradients, state.
+ParameterLists lists_of(nb::list given, size_t least, size_t most) {
+  ParameterLists lists;
+  for (nb::handle list : given) lists.push_back(arrays(nb::cast<nb::list>(list)));
+  if (lists.size() < least || lists.size() > most)
+    throw Error(ErrorKind::kValue, "an optimizer's step got " + std::to_string(lists.size()) + " lists");
+  for (const auto& list : lists)
+    if (list.size() != lists[0].size()) throw nb::value_error("an optimizer's lists differ in length");
+  return lists;
+}
+
+// Runs step(), which changes all of these arrays but the gradients: in the trace under this name, and without the GIL
+// where it is long.
 template <class F>
-void update(const char* name, const std::vector<Array*>& params, F step) {
+void update(const char* name, const ParameterLists& lists, F step) {
   int64_t t0 = is_recording() ? ticks() : 0;
   {
     LateGil gil;
     int64_t elements = 0;
-    for (const Array* p : params) elements += p->numel;
+    for (const Array* p : lists[0]) elements += p->numel;
     if (elements > 1 << 18 && release_gil) release_gil();
     step();
   }
-  for (Array* p : params)
-    if (p->storage) p->storage->version.fetch_add(1, std::memory_order_relaxed);
+  for (size_t k = 0; k < lists.size(); ++k)
+    for (Array* a : lists[k])
+      if (k != 1 && a->storage) a->storage->version.fetch_add(1, std::memory_order_relaxed);
   if (!t0) return;
   int64_t t2 = ticks();
   uint32_t id = intern(name);
@@ -47,32 +54,51 @@ void update(const char* name, const std::vector<Array*>& params, F step) {
   e.t0 = t0, e.t2 = t2, e.name = id, e.scope = current_scope, e.kind = EventKind::kComposite;
 }
 
-void sgd(nb::list params, nb::list grads, nb::object buffers, double lr, double momentum, double dampening,
-         double weight_decay, bool nesterov, bool maximize, bool first) {
-  auto p = arrays(params, nullptr), g = arrays(grads, &p);
-  std::vector<Array*> b;
-  if (!buffers.is_none()) b = arrays(nb::cast<nb::list>(buffers), &p);
-  SgdOptions options{lr, momentum, dampening, weight_decay, nesterov, maximize, first};
-  update("sgd_step", p, [&] {
-    sgd_step(p.data(), g.data(), buffers.is_none() ? nullptr : b.data(), static_cast<int>(p.size()), options);
-  });
+void sgd(nb::list tensors, double lr, double momentum, double dampening, double weight_decay, bool nesterov,
+         bool maximize, bool first) {
+  auto lists = lists_of(tensors, 2, 3);
+  update("sgd_step", lists,
+         [&] { sgd_step(lists, {lr, momentum, dampening, weight_decay, nesterov, maximize, first}); });
 }
 
-void adamw(nb::list params, nb::list grads, nb::list means, nb::list squares, int64_t step, double lr, double beta1,
-           double beta2, double eps, double weight_decay, bool maximize) {
-  auto p = arrays(params, nullptr), g = arrays(grads, &p), m = arrays(means, &p), s = arrays(squares, &p);
-  AdamWOptions options{lr, beta1, beta2, eps, weight_decay, step, maximize};
-  update("adamw_step", p,
-         [&] { adamw_step(p.data(), g.data(), m.data(), s.data(), static_cast<int>(p.size()), options); });
+void adam(nb::list tensors, int64_t step, double lr, double beta1, double beta2, double eps, double weight_decay,
+          bool maximize, bool decoupled) {
+  auto lists = lists_of(tensors, 4, 5);
+  update(decoupled ? "adamw_step" : "adam_step", lists,
+         [&] { adam_step(lists, {lr, beta1, beta2, eps, weight_decay, step, maximize, decoupled}); });
+}
+
+void rmsprop(nb::list tensors, double lr, double alpha, double eps, double weight_decay, double momentum, bool centered,
+             bool maximize) {
+  size_t count = 3 + size_t{momentum != 0} + size_t{centered};
+  auto lists = lists_of(tensors, count, count);
+  update("rmsprop_step", lists,
+         [&] { rmsprop_step(lists, {lr, alpha, eps, weight_decay, momentum, centered, maximize}); });
+}
+
+void adagrad(nb::list tensors, double lr, double eps, double weight_decay, bool maximize) {
+  auto lists = lists_of(tensors, 3, 3);
+  update("adagrad_step", lists, [&] { adagrad_step(lists, {lr, eps, weight_decay, maximize}); });
+}
+
+bool unscale_gradients(nb::list grads, double factor) {
+  ParameterLists lists{arrays(grads)};
+  bool found = false;
+  update("unscale", lists, [&] { found = unscale(lists[0], factor); });
+  return found;
 }
 
 }  // namespace
 
 void bind_optim(nb::module_& m) {
-  m.def("sgd_step", sgd, "params"_a, "grads"_a, "momentum_buffers"_a.none(), "lr"_a, "momentum"_a, "dampening"_a,
-        "weight_decay"_a, "nesterov"_a, "maximize"_a, "first"_a);
-  m.def("adamw_step", adamw, "params"_a, "grads"_a, "exp_avgs"_a, "exp_avg_sqs"_a, "step"_a, "lr"_a, "beta1"_a,
-        "beta2"_a, "eps"_a, "weight_decay"_a, "maximize"_a);
+  m.def("sgd_step", sgd, "tensors"_a, "lr"_a, "momentum"_a, "dampening"_a, "weight_decay"_a, "nesterov"_a, "maximize"_a,
+        "first"_a);
+  m.def("adam_step", adam, "tensors"_a, "step"_a, "lr"_a, "beta1"_a, "beta2"_a, "eps"_a, "weight_decay"_a, "maximize"_a,
+        "decoupled"_a);
+  m.def("rmsprop_step", rmsprop, "tensors"_a, "lr"_a, "alpha"_a, "eps"_a, "weight_decay"_a, "momentum"_a, "centered"_a,
+        "maximize"_a);
+  m.def("adagrad_step", adagrad, "tensors"_a, "lr"_a, "eps"_a, "weight_decay"_a, "maximize"_a);
+  m.def("unscale", unscale_gradients, "grads"_a, "factor"_a);
 }
 
 }  // namespace perflab

@@ -1,7 +1,10 @@
-"""Optimizers, with PyTorch's names and formulas; each step is one call of the core over all parameters."""
+"""Optimizers, with PyTorch's names and formulas; each step is a few calls of the core over all parameters."""
 
+from . import lr_scheduler
+from .adagrad import Adagrad
 from .adam import Adam, AdamW
 from .optimizer import Optimizer
+from .rmsprop import RMSprop
 from .sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]

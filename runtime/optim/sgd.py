@@ -6,7 +6,7 @@ from typing import Any
 from .. import _core
 from .._core import Tensor
 from ..errors import ArgumentError
-from .optimizer import Group, Optimizer, check, zeros_like
+from .optimizer import Group, Optimizer, check, full_like
 
 
 class SGD(Optimizer):
@@ -22,6 +22,8 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        foreach: bool | None = None,
+        fused: bool | None = None,
     ) -> None:
         check("lr", lr, 0)
         check("momentum", momentum, 0)
@@ -42,26 +44,23 @@ class SGD(Optimizer):
 
     def update(self, group: Group, params: list[Tensor], grads: list[Tensor]) -> None:
         if group["momentum"] == 0:
-            return _step(group, params, grads, None)
-        fresh = [p not in self.state for p in params]
+            return _step(group, [params, grads])
+        fresh = ["momentum_buffer" not in self.state[p] for p in params]
         for first in (True, False):  # a first step fills the buffers
             chosen = [i for i, new in enumerate(fresh) if new is first]
             if not chosen:
                 continue
             some = [params[i] for i in chosen]
             if first:
-                self.state |= {p: {"momentum_buffer": zeros_like(p)} for p in some}
+                for p in some:
+                    self.state[p]["momentum_buffer"] = full_like(p)
             buffers = [self.state[p]["momentum_buffer"] for p in some]
-            _step(group, some, [grads[i] for i in chosen], buffers, first)
+            _step(group, [some, [grads[i] for i in chosen], buffers], first)
 
 
-def _step(
-    group: Group, params: list[Tensor], grads: list[Tensor], buffers: list[Tensor] | None, first: bool = False
-) -> None:
+def _step(group: Group, tensors: list[list[Tensor]], first: bool = False) -> None:
     _core.sgd_step(
-        params,
-        grads,
-        buffers,
+        tensors,
         group["lr"],
         group["momentum"],
         group["dampening"],

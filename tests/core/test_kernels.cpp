@@ -291,32 +291,35 @@ TEST(sgd_follows_its_formula) {
   Array p = floats({2}, {1, 2}), g = floats({2}, {0.5f, -1}), b = floats({2}, {0.1f, 0.2f});
   SgdOptions o;
   o.lr = 0.1, o.momentum = 0.9, o.dampening = 0.5, o.weight_decay = 0.01, o.nesterov = true;
-  Array *params[] = {&p}, *buffers[] = {&b};
-  const Array* grads[] = {&g};
-  sgd_step(params, grads, buffers, 1, o);
+  sgd_step({{&p}, {&g}, {&b}}, o);
   const double grad = 0.5 + 0.01, buffer = 0.9 * 0.1 + 0.5 * grad;
   CHECK(near(b.as<float>()[0], buffer) && near(p.as<float>()[0], 1 - 0.1 * (grad + 0.9 * buffer)));
   o.first = true, o.nesterov = false, o.maximize = true, o.weight_decay = 0;
   const float before = p.as<float>()[1];
-  sgd_step(params, grads, buffers, 1, o);
+  sgd_step({{&p}, {&g}, {&b}}, o);
   CHECK(b.as<float>()[1] == 1 && near(p.as<float>()[1], before - 0.1));
   Array odd = floats({3});
-  const Array* wrong[] = {&odd};
-  CHECK_THROWS(Error, sgd_step(params, wrong, nullptr, 1, o));
+  CHECK_THROWS(Error, sgd_step({{&p}, {&odd}}, o));
 }
 
 TEST(adamw_follows_its_formula) {
   Array p = array<double>({3}, {1, 2, 3}), m = array<double>({3}, {0, 0.1, 0}), v = array<double>({3}, {0, 0.2, 0});
   Array g = array<double>({3}, {0.5, -1, 2});
-  Array *params[] = {&p}, *means[] = {&m}, *squares[] = {&v};
-  const Array* grads[] = {&g};
-  AdamWOptions o;
-  o.step = 3;
-  adamw_step(params, grads, means, squares, 1, o);
+  AdamOptions o;
+  o.step = 3, o.weight_decay = 1e-2, o.decoupled = true;
+  adam_step({{&p}, {&g}, {&m}, {&v}}, o);
   const double mean = 0.9 * 0.1 + 0.1 * -1, square = 0.999 * 0.2 + 0.001;
   const double root = std::sqrt(square) / std::sqrt(1 - std::pow(0.999, 3)) + 1e-8;
   CHECK(near(p.as<double>()[1], 2 * (1 - 1e-5) - 1e-3 / (1 - std::pow(0.9, 3)) * mean / root, 1e-12));
   CHECK(near(m.as<double>()[1], mean, 1e-12) && near(v.as<double>()[1], square, 1e-12));
+}
+
+TEST(unscaling_finds_what_is_not_finite) {
+  Array good = floats({2}, {2, -4}), bad = floats({3}, {1, kInf, 2}), worse = floats({1}, {kNan});
+  CHECK(!unscale({&good}, 0.5));
+  CHECK(good.as<float>()[0] == 1 && good.as<float>()[1] == -2);
+  CHECK(unscale({&good, &bad}, 0.5) && unscale({&worse}, 0.5));
+  CHECK(bad.as<float>()[0] == 0.5f);
 }
 
 }  // namespace

@@ -3,7 +3,9 @@
 
 #include "kernels/optimizer.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "kernels/walk.h"
 
@@ -11,14 +13,11 @@ namespace perflab {
 
 namespace {
 
-[[noreturn]] void fail_parameter(const Layout& param, const Layout& other, const char* what) {
-  throw Error(ErrorKind::kShape, std::string("a parameter of shape ") + show(param) + " and dtype " +
-                                     name(param.dtype) + " came with a " + what + " of shape " + show(other) +
-                                     " and dtype " + name(other.dtype));
-}
-
-void check(const Layout& param, const Layout& other, const char* what) {
-  if (!same_shape(param, other) || param.dtype != other.dtype) fail_parameter(param, other, what);
+void check(const Layout& param, const Layout& other) {
+  if (!same_shape(param, other) || param.dtype != other.dtype)
+    throw Error(ErrorKind::kShape, std::string("a parameter of shape ") + show(param) + " and dtype " +
+                                       name(param.dtype) + " came with a gradient or state of shape " + show(other) +
+                                       " and dtype " + name(other.dtype));
 }
 
 template <class F>
@@ -28,18 +27,19 @@ void visit_float(DType d, F f) {
   throw Error(ErrorKind::kDType, std::string("parameters must be float32 or float64, not ") + name(d));
 }
 
-// The scalars of AdamW's formula, once for all elements.
-struct AdamWFactors {
-  double decay, mean, square, step, root, eps;
-
-  explicit AdamWFactors(const AdamWOptions& o)
-      : decay(1 - o.lr * o.weight_decay),
-        mean(1 - o.beta1),
-        square(1 - o.beta2),
-        step(o.lr / (1 - std::pow(o.beta1, static_cast<double>(o.step)))),
-        root(std::sqrt(1 - std::pow(o.beta2, static_cast<double>(o.step)))),
-        eps(o.eps) {}
-};
+// Calls f(walk, zero) for each parameter with its gradient and its state.
+template <class F>
+void each_parameter(const ParameterLists& lists, F f) {
+  for (size_t i = 0; i < lists[0].size(); ++i) {
+    const Layout* operands[kMaxOperands];
+    for (size_t k = 0; k < lists.size(); ++k) {
+      check(*lists[0][i], *lists[k][i]);
+      operands[k] = lists[k][i];
+    }
+    Walk w(operands, static_cast<int>(lists.size()));
+    if (!w.empty()) visit_float(lists[0][i]->dtype, [&](auto zero) { f(w, zero); });
+  }
+}
 
 }  // namespace
 
@@ -50,30 +50,26 @@ struct AdamWFactors {
 
 namespace perflab {
 
-void sgd_step(Array* const* params, const Array* const* grads, Array* const* buffers, int n,
-              const SgdOptions& options) {
-  for (int i = 0; i < n; ++i) {
-    check(*params[i], *grads[i], "gradient");
-    if (buffers) check(*params[i], *buffers[i], "momentum buffer");
-    const Layout* operands[] = {params[i], grads[i], buffers ? buffers[i] : params[i]};
-    Walk w(operands, 3);
-    if (w.empty()) continue;
-    visit_float(params[i]->dtype, [&](auto zero) { LEVELS(sgd<decltype(zero)>)(w, options, buffers != nullptr); });
-  }
+void sgd_step(const ParameterLists& lists, const SgdOptions& options) {
+  each_parameter(lists, [&](Walk& w, auto zero) { LEVELS(sgd<decltype(zero)>)(w, options); });
 }
 
-void adamw_step(Array* const* params, const Array* const* grads, Array* const* means, Array* const* squares, int n,
-                const AdamWOptions& options) {
-  const AdamWFactors factors(options);
-  for (int i = 0; i < n; ++i) {
-    check(*params[i], *grads[i], "gradient");
-    check(*params[i], *means[i], "mean");
-    check(*params[i], *squares[i], "mean square");
-    const Layout* operands[] = {params[i], grads[i], means[i], squares[i]};
-    Walk w(operands, 4);
-    if (w.empty()) continue;
-    visit_float(params[i]->dtype, [&](auto zero) { LEVELS(adamw<decltype(zero)>)(w, factors, options); });
-  }
+void adam_step(const ParameterLists& lists, const AdamOptions& options) {
+  each_parameter(lists, [&](Walk& w, auto zero) { LEVELS(adam<decltype(zero)>)(w, options); });
+}
+
+void rmsprop_step(const ParameterLists& lists, const RmspropOptions& options) {
+  each_parameter(lists, [&](Walk& w, auto zero) { LEVELS(rmsprop<decltype(zero)>)(w, options); });
+}
+
+void adagrad_step(const ParameterLists& lists, const AdagradOptions& options) {
+  each_parameter(lists, [&](Walk& w, auto zero) { LEVELS(adagrad<decltype(zero)>)(w, options); });
+}
+
+bool unscale(const std::vector<Array*>& arrays, double factor) {
+  bool found = false;
+  each_parameter({arrays}, [&](Walk& w, auto zero) { found |= LEVELS(unscale<decltype(zero)>)(w, factor); });
+  return found;
 }
 
 }  // namespace perflab
@@ -92,93 +88,121 @@ bool dense(const Walk& w) {
   return true;
 }
 
-template <class T>
-T& element(const Walk& w, int k, int64_t i) {
-  return *reinterpret_cast<T*>(w.p[k] + i * w.step[k]);
+template <class Rule, class... P>
+void row(int64_t n, const Rule& rule, P* __restrict... p) {
+  for (int64_t i = 0; i < n; ++i) rule(p[i]...);
 }
 
-template <class T>
-struct Sgd {
-  T lr, momentum, fresh, weight_decay, sign;
-  bool nesterov, first;
-
-  explicit Sgd(const SgdOptions& o)
-      : lr(static_cast<T>(o.lr)),
-        momentum(static_cast<T>(o.momentum)),
-        fresh(static_cast<T>(1 - o.dampening)),
-        weight_decay(static_cast<T>(o.weight_decay)),
-        sign(o.maximize ? -1 : 1),
-        nesterov(o.nesterov),
-        first(o.first) {}
-  T decayed(T param, T grad) const { return weight_decay != 0 ? sign * grad + weight_decay * param : sign * grad; }
-  void plain(T& param, T grad) const { param -= lr * decayed(param, grad); }
-  void with_momentum(T& param, T grad, T& buffer) const {
-    const T g = decayed(param, grad), b = first ? g : momentum * buffer + fresh * g;
-    buffer = b;
-    param -= lr * (nesterov ? g + momentum * b : b);
-  }
-};
-
-template <class T>
-void sgd(Walk& w, const SgdOptions& options, bool buffers) {
-  const Sgd<T> rule(options);
+// rule(parameter, gradient, state...) for every element.
+template <class T, class Rule, size_t... K>
+void elements(Walk& w, const Rule& rule, std::index_sequence<K...>) {
   const bool whole = dense<T>(w);
   do {
-    T* __restrict p = w.as<T>(0);
-    const T* __restrict g = w.as<T>(1);
-    T* __restrict b = w.as<T>(2);
-    if (!buffers && whole) {
-      for (int64_t i = 0; i < w.n; ++i) rule.plain(p[i], g[i]);
-    } else if (!buffers) {
-      for (int64_t i = 0; i < w.n; ++i) rule.plain(element<T>(w, 0, i), element<T>(w, 1, i));
-    } else if (whole) {
-      for (int64_t i = 0; i < w.n; ++i) rule.with_momentum(p[i], g[i], b[i]);
-    } else {
-      for (int64_t i = 0; i < w.n; ++i) {
-        rule.with_momentum(element<T>(w, 0, i), element<T>(w, 1, i), element<T>(w, 2, i));
-      }
-    }
-  } while (w.next());
-}
-
-template <class T>
-struct AdamW {
-  T decay, mean, square, keep, step, root, eps, sign;
-
-  AdamW(const AdamWFactors& f, const AdamWOptions& o)
-      : decay(static_cast<T>(f.decay)),
-        mean(static_cast<T>(f.mean)),
-        square(static_cast<T>(f.square)),
-        keep(static_cast<T>(o.beta2)),
-        step(static_cast<T>(f.step)),
-        root(static_cast<T>(f.root)),
-        eps(static_cast<T>(f.eps)),
-        sign(o.maximize ? -1 : 1) {}
-  void operator()(T& param, T grad, T& m, T& v) const {
-    const T g = sign * grad;
-    m += mean * (g - m);
-    v = keep * v + square * g * g;
-    param = param * decay - step * (m / (std::sqrt(v) / root + eps));
-  }
-};
-
-template <class T>
-void adamw(Walk& w, const AdamWFactors& factors, const AdamWOptions& options) {
-  const AdamW<T> rule(factors, options);
-  const bool whole = dense<T>(w);
-  do {
-    T* __restrict p = w.as<T>(0);
-    const T* __restrict g = w.as<T>(1);
-    T* __restrict m = w.as<T>(2);
-    T* __restrict v = w.as<T>(3);
     if (whole) {
-      for (int64_t i = 0; i < w.n; ++i) rule(p[i], g[i], m[i], v[i]);
+      row(w.n, rule, w.as<T>(K)...);
     } else {
-      for (int64_t i = 0; i < w.n; ++i) {
-        rule(element<T>(w, 0, i), element<T>(w, 1, i), element<T>(w, 2, i), element<T>(w, 3, i));
-      }
+      for (int64_t i = 0; i < w.n; ++i) rule(*reinterpret_cast<T*>(w.p[K] + i * w.step[K])...);
     }
   } while (w.next());
+}
+template <class T, int N, class Rule>
+void elements(Walk& w, const Rule& rule) {
+  elements<T>(w, rule, std::make_index_sequence<N>{});
+}
+
+// The gradient that a rule starts from: turned around to maximize, and with weight decay added.
+template <class T>
+struct Start {
+  T sign, decay;
+
+  Start(bool maximize, double weight_decay) : sign(maximize ? -1 : 1), decay(static_cast<T>(weight_decay)) {}
+  T operator()(T param, T grad) const { return decay != 0 ? sign * grad + decay * param : sign * grad; }
+};
+
+template <class T>
+void sgd(Walk& w, const SgdOptions& o) {
+  const Start<T> start(o.maximize, o.weight_decay);
+  const T lr = static_cast<T>(o.lr), momentum = static_cast<T>(o.momentum), fresh = static_cast<T>(1 - o.dampening);
+  const bool first = o.first, nesterov = o.nesterov;
+  if (w.operands == 2) return elements<T, 2>(w, [=](T& p, T& grad) { p -= lr * start(p, grad); });
+  elements<T, 3>(w, [=](T& p, T& grad, T& buffer) {
+    const T g = start(p, grad), b = first ? g : momentum * buffer + fresh * g;
+    buffer = b;
+    p -= lr * (nesterov ? g + momentum * b : b);
+  });
+}
+
+template <class T>
+void adam(Walk& w, const AdamOptions& o) {
+  const Start<T> start(o.maximize, o.decoupled ? 0 : o.weight_decay);
+  const T keep = static_cast<T>(o.decoupled ? 1 - o.lr * o.weight_decay : 1), beta2 = static_cast<T>(o.beta2),
+          mean = static_cast<T>(1 - o.beta1), square = static_cast<T>(1 - o.beta2), eps = static_cast<T>(o.eps),
+          step = static_cast<T>(o.lr / (1 - std::pow(o.beta1, static_cast<double>(o.step)))),
+          root = static_cast<T>(std::sqrt(1 - std::pow(o.beta2, static_cast<double>(o.step))));
+  auto moments = [=](T p, T grad, T& m, T& v) {
+    const T g = start(p, grad);
+    m += mean * (g - m);
+    v = beta2 * v + square * g * g;
+  };
+  if (w.operands == 4) {
+    return elements<T, 4>(w, [=](T& p, T& grad, T& m, T& v) {
+      moments(p, grad, m, v);
+      p = p * keep - step * (m / (std::sqrt(v) / root + eps));
+    });
+  }
+  elements<T, 5>(w, [=](T& p, T& grad, T& m, T& v, T& largest) {
+    moments(p, grad, m, v);
+    largest = largest < v ? v : largest;
+    p = p * keep - step * (m / (std::sqrt(largest) / root + eps));
+  });
+}
+
+template <class T>
+void rmsprop(Walk& w, const RmspropOptions& o) {
+  const Start<T> start(o.maximize, o.weight_decay);
+  const T lr = static_cast<T>(o.lr), alpha = static_cast<T>(o.alpha), fresh = static_cast<T>(1 - o.alpha),
+          eps = static_cast<T>(o.eps), momentum = static_cast<T>(o.momentum);
+  auto plain = [=](T& v, T g) {
+    v = alpha * v + fresh * g * g;
+    return g / (std::sqrt(v) + eps);
+  };
+  auto centered = [=](T& v, T& m, T g) {
+    v = alpha * v + fresh * g * g;
+    m += fresh * (g - m);
+    return g / (std::sqrt(v - m * m) + eps);
+  };
+  auto moved = [=](T& buffer, T by) { return buffer = momentum * buffer + by; };
+  if (w.operands == 3) {
+    elements<T, 3>(w, [=](T& p, T& grad, T& v) { p -= lr * plain(v, start(p, grad)); });
+  } else if (w.operands == 5) {
+    elements<T, 5>(w, [=](T& p, T& grad, T& v, T& b, T& m) { p -= lr * moved(b, centered(v, m, start(p, grad))); });
+  } else if (o.centered) {
+    elements<T, 4>(w, [=](T& p, T& grad, T& v, T& m) { p -= lr * centered(v, m, start(p, grad)); });
+  } else {
+    elements<T, 4>(w, [=](T& p, T& grad, T& v, T& b) { p -= lr * moved(b, plain(v, start(p, grad))); });
+  }
+}
+
+template <class T>
+void adagrad(Walk& w, const AdagradOptions& o) {
+  const Start<T> start(o.maximize, o.weight_decay);
+  const T lr = static_cast<T>(o.lr), eps = static_cast<T>(o.eps);
+  elements<T, 3>(w, [=](T& p, T& grad, T& sum) {
+    const T g = start(p, grad);
+    sum += g * g;
+    p -= lr * (g / (std::sqrt(sum) + eps));
+  });
+}
+
+template <class T>
+bool unscale(Walk& w, double by) {
+  const T factor = static_cast<T>(by);
+  T poison = 0;  // x * 0 is NaN where x is not finite, and so is what it is added to
+  elements<T, 1>(w, [&](T& g) {
+    poison += g * 0;
+    g *= factor;
+  });
+  return std::isnan(poison);
 }
 
 }  // namespace

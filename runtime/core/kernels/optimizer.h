@@ -1,26 +1,47 @@
 // Optimizers' steps over many parameters at once, in place; PyTorch's formulas. float32 and float64, any strides; the
 // gradients and the state have the parameters' shapes and dtypes.
 #pragma once
+#include <vector>
+
 #include "array.h"
 
 namespace perflab {
+
+// Lists of one length: the parameters, their gradients, and the state that the optimizer keeps of each.
+using ParameterLists = std::vector<std::vector<Array*>>;
 
 struct SgdOptions {
   double lr = 1e-3, momentum = 0, dampening = 0, weight_decay = 0;
   bool nesterov = false, maximize = false;
   bool first = false;  // the momentum buffers hold nothing yet: they become the gradient, undampened
 };
+// State: momentum buffers, unless momentum is 0.
+void sgd_step(const ParameterLists&, const SgdOptions&);
 
-// `buffers` may be null when momentum is 0.
-void sgd_step(Array* const* params, const Array* const* grads, Array* const* buffers, int n, const SgdOptions&);
-
-struct AdamWOptions {
-  double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 1e-2;
+struct AdamOptions {
+  double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   int64_t step = 1;  // the number of this step, from 1
   bool maximize = false;
+  bool decoupled = false;  // the weight decay is AdamW's: of the parameter, not added to the gradient
 };
+// State: the means of the gradient and of its square, and with amsgrad the largest of the latter.
+void adam_step(const ParameterLists&, const AdamOptions&);
 
-void adamw_step(Array* const* params, const Array* const* grads, Array* const* means, Array* const* squares, int n,
-                const AdamWOptions&);
+struct RmspropOptions {
+  double lr = 1e-2, alpha = 0.99, eps = 1e-8, weight_decay = 0, momentum = 0;
+  bool centered = false, maximize = false;
+};
+// State: the mean square, then with momentum the buffers, then if centered the mean gradient.
+void rmsprop_step(const ParameterLists&, const RmspropOptions&);
+
+struct AdagradOptions {
+  double lr = 1e-2, eps = 1e-10, weight_decay = 0;  // lr: of this step, after its decay
+  bool maximize = false;
+};
+// State: the sum of squares.
+void adagrad_step(const ParameterLists&, const AdagradOptions&);
+
+// Multiplies each array by `factor`; gives whether an element was infinite or NaN before.
+bool unscale(const std::vector<Array*>&, double factor);
 
 }  // namespace perflab

@@ -6,7 +6,7 @@
 
 namespace perflab {
 
-constexpr int kMaxOperands = 4;
+constexpr int kMaxOperands = 5;
 constexpr int64_t kShare = int64_t{1} << 18;  // elements from which threads are worth it: a part of the work
 
 struct Walk {
