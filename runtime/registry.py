@@ -123,7 +123,7 @@ def pointwise(
         return primitive(
             rule="same" if len(inputs) == 1 else "broadcast",
             samples=samples or _POINTWISE_SAMPLES[len(inputs)],
-            flops=lambda *specs, out: flops * out.size,
+            flops=lambda *specs, out, **_: flops * out.size,
             source=source,
             dtype=dtype,
             kinds=kinds,
@@ -140,6 +140,7 @@ def pointwise(
 _POINTWISE_SAMPLES = {
     1: (sample((2, 3)), sample(()), sample((0, 2))),
     2: (sample((2, 3), (2, 3)), sample((2, 1, 3), (4, 1)), sample((3,), ()), sample((), ()), sample((0, 2), (1, 2))),
+    3: (sample((2, 3), (2, 3), (2, 3)), sample((2, 1), (3,), ()), sample((), (), ()), sample((0, 2), (1, 2), (2,))),
 }
 
 

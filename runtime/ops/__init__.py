@@ -3,9 +3,13 @@
 from .. import registry
 from . import (
     activation,
+    bitwise,
+    blend,
+    bounds,
     cast,
     compare,
     conv,
+    exponential,
     grads,
     index,
     linalg,
@@ -14,16 +18,23 @@ from . import (
     pointwise,
     pool,
     reduce,
+    rounding,
     shape,
     softmax,
+    statistics,
     strided,
+    trig,
 )
 
 __all__ = [
     "activation",
+    "bitwise",
+    "blend",
+    "bounds",
     "cast",
     "compare",
     "conv",
+    "exponential",
     "grads",
     "index",
     "linalg",
@@ -32,9 +43,12 @@ __all__ = [
     "pointwise",
     "pool",
     "reduce",
+    "rounding",
     "shape",
     "softmax",
+    "statistics",
     "strided",
+    "trig",
 ]
 
 registry.freeze()

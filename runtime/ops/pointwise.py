@@ -82,6 +82,51 @@ def _(ct):
     return -ct
 
 
+@pointwise(source="{a}", flops=0, kinds="ifc")
+def positive(xp, a):
+    """+a, a copy.
+
+    >>> positive(tensor([1.0, -2.0])).tolist()
+    [1.0, -2.0]
+    """
+    return xp.positive(a)
+
+
+@positive.vjp
+def _(ct):
+    return ct
+
+
+@pointwise(source="{a} * {a}", kinds="ifc")
+def square(xp, a):
+    """a * a, element by element.
+
+    >>> square(tensor([3.0, -2.0])).tolist()
+    [9.0, 4.0]
+    """
+    return xp.square(a)
+
+
+@square.vjp
+def _(ct, a):
+    return ct * (2 * a)
+
+
+@pointwise(source="1 / {a}", dtype="float", kinds="fc", domain=(0.5, 2.0))
+def reciprocal(xp, a):
+    """1 / a, element by element.
+
+    >>> reciprocal(tensor([4.0])).tolist()
+    [0.25]
+    """
+    return 1 / a
+
+
+@reciprocal.vjp
+def _(ct, out):
+    return -ct * (out * out)
+
+
 @pointwise(source="{a} < 0 ? -{a} : {a}", kinds="if", aliases=("absolute",))
 def abs(xp, a):
     """The absolute value, element by element. Its gradient at 0 is 0.

@@ -1,11 +1,9 @@
 """Reductions: fewer elements along some axes."""
 
-import math
-
 import numpy as np
 
 from ..op import sample
-from ..registry import composite, primitive
+from ..registry import primitive
 from ..spec import Axes, Spec
 from .grads import reshape_like
 from .pointwise import where
@@ -14,6 +12,7 @@ from .pointwise import where
 @primitive(
     rule="reduce",
     dtype="sum",
+    kinds="bifc",
     flops=lambda a, out, axis, keepdims: a.size,
     samples=(
         sample((2, 3)),
@@ -66,25 +65,6 @@ def _(ct, a: Spec, *, axis, keepdims):
     return reshape_like(sum(ct, axis=axis, keepdims=keepdims), a), None
 
 
-# A composite, since the native sum and one division are faster than a kernel of numpy's and its gradient is theirs.
-@composite(samples=(sample((2, 3)), sample((2, 3), axis=1), sample((2, 3, 4), axis=(0, -1), keepdims=True)))
-def mean(a, axis=None, keepdims=False, *, dim=None, keepdim=False):
-    """The mean over the axes, of all elements by default; of ints, as floats.
-
-    >>> mean(tensor([[1.0, 2.0], [3.0, 6.0]]), axis=1).tolist()
-    [1.5, 4.5]
-    """
-    axis = dim if axis is None else axis
-    shape = a.shape
-    if axis is None:
-        count = math.prod(shape)
-    elif isinstance(axis, int):
-        count = shape[axis] if shape else 1
-    else:
-        count = math.prod([shape[i] for i in axis])
-    return sum(a, axis=axis, keepdims=keepdims or keepdim) / count
-
-
 @primitive(
     rule="reduce",
     dtype="first",
@@ -108,11 +88,44 @@ def max(xp, a, *, axis: Axes = None, keepdims: bool = False):
     return xp.max(a, axis=axis, keepdims=keepdims)
 
 
-@max.vjp
-def _(ct, a, out, *, axis, keepdims):
+def shared(ct, a, out, axis, keepdims):
+    """The gradient of an extremum: among the elements that are equal to it, in equal parts."""
     winners = a == expand_reduced(out, a, axis=axis, keepdims=keepdims)
     share = ct / sum(winners, axis=axis, keepdims=keepdims)
     return where(winners, expand_reduced(share, a, axis=axis, keepdims=keepdims), 0)
+
+
+@max.vjp
+def _(ct, a, out, *, axis, keepdims):
+    return shared(ct, a, out, axis, keepdims)
+
+
+@primitive(
+    rule="reduce",
+    dtype="first",
+    flops=lambda a, out, axis, keepdims: a.size,
+    samples=(
+        sample((2, 3)),
+        sample((2, 3), axis=1),
+        sample((2, 3, 4), axis=(0, -1), keepdims=True),
+        sample((), axis=None),
+    ),
+    aliases=("amin",),
+)
+def min(xp, a, *, axis: Axes = None, keepdims: bool = False):
+    """The smallest element over the axes, of all elements by default; NaN where there is one.
+
+    Equal ones share the gradient.
+
+    >>> min(tensor([[1.0, 2.0], [3.0, 0.0]]), axis=1).tolist()
+    [1.0, 0.0]
+    """
+    return xp.min(a, axis=axis, keepdims=keepdims)
+
+
+@min.vjp
+def _(ct, a, out, *, axis, keepdims):
+    return shared(ct, a, out, axis, keepdims)
 
 
 @primitive(
@@ -129,3 +142,86 @@ def argmax(xp, a, *, axis: Axes = None, keepdims: bool = False):
     """
     one = None if axis is None else int(np.reshape(np.asarray(axis), ()))
     return xp.argmax(a, axis=one, keepdims=keepdims)
+
+
+@primitive(
+    rule="reduce",
+    dtype="index",
+    flops=lambda a, out, axis, keepdims: a.size,
+    samples=(sample((2, 3)), sample((2, 3), axis=1), sample((2, 3, 4), axis=-2, keepdims=True), sample((), axis=None)),
+)
+def argmin(xp, a, *, axis: Axes = None, keepdims: bool = False):
+    """Where along the axis the smallest element is, the first of equal ones; without an axis, in the flattened tensor.
+
+    >>> argmin(tensor([[1.0, 2.0], [3.0, 0.0]]), axis=1).tolist()
+    [0, 1]
+    """
+    one = None if axis is None else int(np.reshape(np.asarray(axis), ()))
+    return xp.argmin(a, axis=one, keepdims=keepdims)
+
+
+@primitive(
+    rule="reduce",
+    dtype="bool",
+    kinds="bifc",
+    flops=lambda a, out, axis, keepdims: a.size,
+    samples=(sample((2, 3)), sample((2, 3, 4), axis=(0, -1), keepdims=True), sample((0, 3), axis=0), sample(())),
+)
+def all(xp, a, *, axis: Axes = None, keepdims: bool = False):
+    """Whether all elements along the axes differ from 0, all of the tensor by default; of none, True.
+
+    >>> all(tensor([[True, False], [True, True]]), axis=1).tolist()
+    [False, True]
+    """
+    return xp.all(a, axis=axis, keepdims=keepdims)
+
+
+@primitive(
+    rule="reduce",
+    dtype="bool",
+    kinds="bifc",
+    flops=lambda a, out, axis, keepdims: a.size,
+    samples=(sample((2, 3)), sample((2, 3, 4), axis=(0, -1), keepdims=True), sample((0, 3), axis=0), sample(())),
+)
+def any(xp, a, *, axis: Axes = None, keepdims: bool = False):
+    """Whether at least one element along the axes differs from 0, of the whole tensor by default; of none, False.
+
+    >>> any(tensor([[True, False], [False, False]]), axis=1).tolist()
+    [True, False]
+    """
+    return xp.any(a, axis=axis, keepdims=keepdims)
+
+
+@primitive(
+    rule="reduce",
+    dtype="sum",
+    kinds="bifc",
+    flops=lambda a, out, axis, keepdims: a.size,
+    samples=(
+        sample((2, 3)),
+        sample((2, 3), axis=1),
+        sample((2, 3, 4), axis=(0, -1), keepdims=True),
+        sample(()),
+        sample((0, 3), axis=0),
+    ),
+)
+def prod(xp, a, *, axis: Axes = None, keepdims: bool = False):
+    """The product over the axes, of all elements by default; the result's dtype is that of sum.
+
+    Beside an element that is 0 its second gradient is that of the other elements alone.
+
+    >>> prod(tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+    [3.0, 8.0]
+    """
+    return xp.prod(a, axis=axis, keepdims=keepdims)
+
+
+@prod.vjp
+def _(ct, a, *, axis, keepdims):
+    # out / a, but with zeros: beside one of them only its own gradient is not 0, beside several none is.
+    zero = a == 0
+    others = where(zero, 1, a)
+    zeros = expand_reduced(sum(zero, axis=axis, keepdims=keepdims), a, axis=axis, keepdims=keepdims)
+    rest = expand_reduced(prod(others, axis=axis, keepdims=keepdims), a, axis=axis, keepdims=keepdims)
+    slope = where(zeros == 0, rest / others, where(zeros == 1, where(zero, rest, 0), 0))
+    return expand_reduced(ct, a, axis=axis, keepdims=keepdims) * slope
