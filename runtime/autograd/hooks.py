@@ -10,13 +10,14 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from .. import _core
 from ..errors import AutogradError
 
 Tensor: TypeAlias = _core.Tensor
 _Gradients: TypeAlias = tuple[Tensor | None, ...]
+_Old = TypeVar("_Old", Tensor, Tensor | None)
 _keys = count()
 
 
@@ -43,7 +44,7 @@ def _named(hook: Any) -> str:
     return f"hook {getattr(hook, '__qualname__', type(hook).__name__)!r}"
 
 
-def _replaced(hook: Any, old: Tensor | None, new: Any) -> Tensor | None:
+def _replaced(hook: Any, old: _Old, new: Any) -> Tensor | _Old:
     if new is None:
         return old
     if not isinstance(new, Tensor):
@@ -112,9 +113,10 @@ class LeafHooks:
     def run(self, gradient: Tensor) -> Tensor:
         """Called by the engine when the gradient is complete."""
         for hook in list(self.tensors.values()):
-            gradient = _replaced(hook, gradient, hook(gradient)) or gradient
+            gradient = _replaced(hook, gradient, hook(gradient))
         for hook in list(self.before.values()):
-            (gradient,) = _all_replaced(hook, (gradient,), hook((gradient,)))  # type: ignore[assignment]
+            result = hook((gradient,))
+            gradient = _replaced(hook, gradient, result[0] if isinstance(result, tuple) else result)
         return gradient
 
     def accumulated(self, leaf: Tensor) -> None:
