@@ -61,8 +61,9 @@ PyObject* get_node_hooks(PyObject*, void*);
 int set_node_hooks(PyObject*, PyObject*, void*);
 Node* node_of(PyObject*);
 void set_hook_calls();
-// For a type's tp_traverse: what Python objects lie behind what `owner` alone holds (py_tensor_life.cpp).
-int visit_behind(Node*, visitproc, void* arg);
+// For tp_traverse (py_reach.cpp): the Python objects behind C++ objects that the owner of this one alone holds.
+int visit_behind(TensorImpl*, visitproc, void* arg);
+int visit_behind(Node*, visitproc, void* arg);  // where the owner holds the node alone
 
 // --- errors
 extern PyObject* error_types[5];  // by ErrorKind

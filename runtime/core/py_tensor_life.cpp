@@ -58,58 +58,15 @@ void dealloc(PyObject* o) {
   Py_DECREF(type);
 }
 
-// The collector sees through C++ objects that nobody but this wrapper owns, down to the Python objects behind them.
-// Acquire: a backward pass that let go of a node has finished with its edges.
-template <class T>
-bool sole(const T* p) {
-  return p && p->refs.load(std::memory_order_acquire) == 1;
+bool owns_alone(PyTensor* p) {
+  return p->impl && !p->impl->owns_wrapper && p->impl->refs.load(std::memory_order_acquire) == 1;
 }
-
-bool may_reach_python(const Node* n) {
-  return n->reaches_python || nodes_with_hooks.load(std::memory_order_relaxed) > 0;
-}
-
-int visit_nodes(Node* n, visitproc visit, void* arg, int depth);
-
-// What a tensor holds, apart from its wrapper; only its one owner may ask.
-int visit_tensor(TensorImpl* t, visitproc visit, void* arg, int depth) {
-  Py_VISIT(static_cast<PyObject*>(t->hooks));
-  if (sole(t->base))
-    if (int r = visit_tensor(t->base, visit, arg, depth)) return r;
-  if (sole(t->base) && t->base->owns_wrapper) Py_VISIT(static_cast<PyObject*>(t->base->wrapper));
-  return visit_nodes(t->grad_fn, visit, arg, depth);
-}
-
-int visit_nodes(Node* n, visitproc visit, void* arg, int depth) {
-  while (sole(n) && may_reach_python(n)) {
-    Py_VISIT(static_cast<PyObject*>(n->context));
-    Py_VISIT(static_cast<PyObject*>(n->hooks));
-    Node* next = nullptr;
-    for (int i = 0; i < n->nedges; ++i) {
-      const Edge& e = n->edges()[i];
-      if (sole(e.leaf) && depth < 64) {
-        if (e.leaf->owns_wrapper) Py_VISIT(static_cast<PyObject*>(e.leaf->wrapper));
-        if (int r = visit_tensor(e.leaf, visit, arg, depth + 1)) return r;
-      }
-      if (!e.node || !may_reach_python(e.node)) continue;
-      if (!next) {
-        next = e.node;
-      } else if (depth < 64) {
-        if (int r = visit_nodes(e.node, visit, arg, depth + 1)) return r;
-      }
-    }
-    n = next;
-  }
-  return 0;
-}
-
-bool owns_alone(PyTensor* p) { return p->impl && !p->impl->owns_wrapper && sole(p->impl); }
 
 int traverse(PyObject* o, visitproc visit, void* arg) {
   auto* p = reinterpret_cast<PyTensor*>(o);
   Py_VISIT(p->dict);
   Py_VISIT(Py_TYPE(o));
-  return owns_alone(p) ? visit_tensor(p->impl, visit, arg, 0) : 0;
+  return owns_alone(p) ? visit_behind(p->impl, visit, arg) : 0;
 }
 
 int clear(PyObject* o) {
@@ -138,8 +95,6 @@ int drain(void*) {
 }
 
 }  // namespace
-
-int visit_behind(Node* n, visitproc visit, void* arg) { return visit_nodes(n, visit, arg, 0); }
 
 void let_go(PyObject* o) noexcept {
   if (!without_gil) return Py_DECREF(o);

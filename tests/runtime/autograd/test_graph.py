@@ -123,3 +123,57 @@ def test_lists_and_several_outputs() -> None:
 def test_only_float_tensors_require_gradients() -> None:
     with pytest.raises(AutogradError, match="only float tensors"):
         rt.arange(3).requires_grad_()
+
+
+def test_accumulators_have_an_identity() -> None:
+    x = leaf(1.0)
+    first, second = x * 2.0, x * 3.0
+    ends = [t.grad_fn.next_functions[0][0] for t in (first, second)]  # type: ignore[union-attr]
+    assert ends[0] is ends[1] and ends[0].variable is x and ends[0].next_functions == ()
+
+
+def test_nodes_are_numbered_in_the_order_of_their_making() -> None:
+    x = leaf(1.0)
+    numbers = []
+    y = x
+    for _ in range(5):
+        y = y * 2.0
+        numbers.append(y.grad_fn._sequence_nr())  # type: ignore[union-attr]
+    assert numbers == list(range(numbers[0], numbers[0] + 5))
+    assert y.grad_fn.next_functions[0][0]._sequence_nr() == numbers[-2]  # type: ignore[union-attr]
+
+
+def test_a_node_has_metadata() -> None:
+    y = leaf(1.0) * 2.0
+    node = y.grad_fn
+    assert node is not None and node.metadata == {}
+    node.metadata["where"] = 3
+    del node
+    assert y.grad_fn.metadata == {"where": 3}  # type: ignore[union-attr]
+
+
+def test_what_saved_nothing_can_be_used_again() -> None:
+    x = leaf([1.0, 2.0])
+    y = (x + 1.0).sum()
+    y.backward()
+    y.backward()
+    assert x.grad is not None and x.grad.tolist() == [2.0, 2.0]
+
+
+def test_create_graph_keeps_the_graph_unless_told_otherwise() -> None:
+    x = leaf(2.0)
+    y = x * x
+    y.backward(create_graph=True)
+    y.backward(create_graph=True, retain_graph=False)
+    x.grad = None
+    with pytest.raises(AutogradError, match="second time"):
+        y.backward()
+
+
+def test_a_gradient_shared_by_two_leaves_is_not_one_tensor() -> None:
+    x, y = leaf([1.0]), leaf([2.0])
+    (x + y).sum().backward(create_graph=True)
+    with rt.no_grad():
+        x.grad.mul_(5.0)  # type: ignore[union-attr]
+    assert x.grad.tolist() == [5.0] and y.grad.tolist() == [1.0]  # type: ignore[union-attr]
+    x.grad = y.grad = None
