@@ -104,6 +104,28 @@ inline auto join_row(const T* p, int64_t n, int64_t step) {
   return total;
 }
 
+// The sum of f(i) for i below n, in many lanes; f is arithmetic that vectorises.
+template <class T, class F>
+inline T sum_of(int64_t n, const F& f) {
+  constexpr int kLanes = 128 / sizeof(T);
+  constexpr int64_t kBlock = 4096;
+  double total = 0;
+  for (int64_t at = 0; at < n; at += kBlock) {
+    const int64_t end = n - at < kBlock ? n : at + kBlock;
+    T lanes[kLanes] = {};
+    int64_t i = at;
+    for (; i + kLanes <= end; i += kLanes) {
+      for (int j = 0; j < kLanes; ++j) lanes[j] += f(i + j);
+    }
+    for (int j = 0; i + j < end; ++j) lanes[j] += f(i + j);
+    for (int k = kLanes / 2; k > 0; k /= 2) {
+      for (int j = 0; j < k; ++j) lanes[j] += lanes[j + k];
+    }
+    total += lanes[0];
+  }
+  return static_cast<T>(total);
+}
+
 }  // namespace
 
 }  // namespace perflab::LEVEL

@@ -12,6 +12,9 @@ namespace {
   add_compare_kernels(table);
   add_reduce_kernels(table);
   add_softmax_kernels(table);
+  add_activation_kernels(table);
+  add_norm_kernels(table);
+  add_nll_kernels(table);
   add_matmul_kernels(table);
   add_copy_kernels(table);
   add_index_kernels(table);
