@@ -15,7 +15,7 @@ _core.load_blas(glob.glob(os.path.join(scipy_openblas32.get_lib_dir(), "libscipy
 
 from . import ops, registry  # noqa: E402, I001
 from . import tensor as _methods  # noqa: E402, F401  (before creation.tensor takes the name)
-from . import nn, optim  # noqa: E402
+from . import data, nn, optim, utils  # noqa: E402
 from ._core import Tensor, get_num_threads, memory_stats, set_num_threads  # noqa: E402
 from .autograd import (  # noqa: E402
     Function,
@@ -34,6 +34,7 @@ from .errors import (  # noqa: E402
     PerflabError,
     ShapeError,
     StateError,
+    WorkerError,
 )
 from .random import (  # noqa: E402
     Generator,
@@ -77,10 +78,12 @@ __all__ = [
     "ShapeError",
     "StateError",
     "Tensor",
+    "WorkerError",
     "arange",
     "asarray",
     "bernoulli",
     "bool_",
+    "data",
     "default_generator",
     "empty",
     "enable_grad",
@@ -116,6 +119,7 @@ __all__ = [
     "set_num_threads",
     "set_rng_state",
     "tensor",
+    "utils",
     "zeros",
     "zeros_like",
     *_functions,

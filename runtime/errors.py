@@ -7,6 +7,7 @@
     ├── ArgumentError     also ValueError: an argument of a good type and an impossible value
     ├── AutogradError     also RuntimeError: a graph used twice, a saved tensor changed in place
     ├── StateError        also RuntimeError and KeyError: a state dict that does not fit its module or optimizer
+    ├── WorkerError      also RuntimeError: a worker process of a DataLoader that died, or did not answer in time
     └── OpError           also TypeError: an op declared wrongly or by halves
 
 The built-in bases are those that PyTorch and NumPy raise in the same places: code written for them catches ours.
@@ -42,6 +43,10 @@ class StateError(PerflabError, RuntimeError, KeyError):
 
     def __str__(self) -> str:  # KeyError would show the message's repr
         return str(self.args[0]) if self.args else ""
+
+
+class WorkerError(PerflabError, RuntimeError):
+    """A worker process of a DataLoader that died or did not answer: names its pid and how it ended."""
 
 
 class OpError(PerflabError, TypeError):

@@ -28,7 +28,8 @@ RUNTIME = (
     {"random"},
     {"tensor"},
     {"autograd"},
-    {"nn", "optim"},
+    {"nn", "optim", "data"},
+    {"utils"},
     {"__init__"},
 )
 # The only places that may import these.
