@@ -20,6 +20,10 @@ inline bool needs_gradient(TensorImpl* t) {
   history(t);
   return t->requires_grad;
 }
+// The same without making the history, so that it refuses nothing.
+inline bool will_need_gradient(const TensorImpl* t) {
+  return t->requires_grad || (t->base && t->seen_version != t->version() && t->base->requires_grad);
+}
 
 void show_memory_of(TensorImpl* view, TensorImpl* shown, bool several);  // makes it a view
 // `t` was written: the node (its reference is taken) is the history of the new values, and of its base's.

@@ -17,13 +17,7 @@ PyObject* autograd_error(const char* what) {
 PyObject* get_shape(PyObject* o, void*) { return shape_tuple(impl_of(o)->shape, impl_of(o)->ndim); }
 PyObject* get_ndim(PyObject* o, void*) { return PyLong_FromLong(impl_of(o)->ndim); }
 PyObject* get_dtype(PyObject* o, void*) { return Py_NewRef(dtype_objects[static_cast<int>(impl_of(o)->dtype)]); }
-PyObject* get_requires_grad(PyObject* o, void*) {
-  try {
-    return PyBool_FromLong(needs_gradient(impl_of(o)));
-  } catch (...) {
-    return raise_current();
-  }
-}
+PyObject* get_requires_grad(PyObject* o, void*) { return PyBool_FromLong(will_need_gradient(impl_of(o))); }
 PyObject* get_is_leaf(PyObject* o, void*) {
   try {
     return PyBool_FromLong(!history(impl_of(o)));
