@@ -19,7 +19,7 @@ Tensor zeros(const Layout& like) {
   return Ref(make_tensor(std::move(a)));
 }
 
-void run_program(Node* n, const std::vector<Tensor>& cts, std::vector<Tensor>& outs) {
+void run_program(Node* n, std::span<Tensor> cts, std::span<Tensor> outs) {
   const Program& p = *n->program;
   std::vector<Tensor> at;
   at.reserve(p.nslots);
@@ -52,7 +52,7 @@ void accumulate(TensorImpl* leaf, Tensor ct) {
   put_grad(leaf, std::move(ct));
 }
 
-void run_node(Node* n, std::vector<Tensor>& cts, std::vector<Tensor>& outs, bool keep) {
+void run_node(Node* n, std::span<Tensor> cts, std::span<Tensor> outs, bool keep) {
   if (n->program) {
     run_program(n, cts, outs);
   } else {
@@ -67,10 +67,10 @@ void add_tensors(Ref<TensorImpl>& sum, const Ref<TensorImpl>& more) {
   sum = Ref(apply(*find_op("add"), in, 2, kNoAttrs));
 }
 
-std::vector<Tensor> backward_recorded(const Request& request, std::vector<Tensor> gradients) {
+std::vector<Tensor> backward_recorded(const Request& request, std::span<Tensor> gradients) {
   GradMode on(true);
   Pass<Tensor>::Scratch own;
-  return Pass<Tensor>(request, own).run(std::move(gradients));
+  return Pass<Tensor>(request, own).run(gradients);
 }
 
 }  // namespace perflab

@@ -78,7 +78,7 @@ void run_call(const Call& c, const Node* n, Slots& at, bool donate, std::vector<
   run(*c.op, in, nin, attrs, out, c.nout, donate);
 }
 
-void run_program(Node* n, std::vector<Array>& cts, std::vector<Array>& outs, bool keep) {
+void run_program(Node* n, std::span<Array> cts, std::span<Array> outs, bool keep) {
   const Program& p = *n->program;
   Slots at(p.nslots);
   for (int k = 0; k < n->nout; ++k) {
@@ -157,7 +157,7 @@ void accumulate(TensorImpl* leaf, Array ct) {
   sum.storage->version.fetch_add(1, std::memory_order_relaxed);
 }
 
-void run_node(Node* n, std::vector<Array>& cts, std::vector<Array>& outs, bool keep) {
+void run_node(Node* n, std::span<Array> cts, std::span<Array> outs, bool keep) {
   if (n->program) return run_program(n, cts, outs, keep);
   run_python_node(n, cts.data(), outs.data());
   if (!keep)
@@ -233,20 +233,20 @@ Claim::~Claim() {
   release(node_);
 }
 
-std::vector<Array> backward(const Request& request, std::vector<Array> gradients) {
+std::vector<Array> backward(const Request& request, std::span<Array> gradients) {
   using Scratch = Pass<Array>::Scratch;
   static thread_local Scratch mine;  // a nested pass (from a Python function or a hook) takes another
   static thread_local bool busy = false;
   GradMode off(false);
   if (busy) {
     Scratch own;
-    return Pass<Array>(request, own).run(std::move(gradients));
+    return Pass<Array>(request, own).run(gradients);
   }
   struct Busy {
     Busy() { busy = true; }
-    ~Busy() { busy = false; }
+    ~Busy() { mine.clear(), busy = false; }
   } at_it;
-  return Pass<Array>(request, mine).run(std::move(gradients));
+  return Pass<Array>(request, mine).run(gradients);
 }
 
 }  // namespace perflab

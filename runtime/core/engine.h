@@ -11,17 +11,17 @@ using Tensor = Ref<TensorImpl>;
 
 // What a pass is asked for.
 struct Request {
-  std::vector<Edge> roots;   // borrowed, with a gradient each
-  std::vector<Edge> inputs;  // borrowed, each once: only what leads to them runs. Empty: to all leaves
-  bool into_leaves = true;   // add to the leaves' grad; else give the inputs' gradients
+  std::span<const Edge> roots;   // borrowed, with a gradient each
+  std::span<const Edge> inputs;  // borrowed, each once: only what leads to them runs. Empty: to all leaves
+  bool into_leaves = true;       // add to the leaves' grad; else give the inputs' gradients
   bool keep_graph = false;
 };
 
 // Runs on the caller's thread; starts with the GIL and gives it away once, when the pass proves long. Gives a gradient
 // for each input, without data where none came. Throws Error(kAutograd).
-std::vector<Array> backward(const Request&, std::vector<Array> gradients);
+std::vector<Array> backward(const Request&, std::span<Array> gradients);
 // With create_graph: the same programs on tensors, through apply(), so that gradients have gradients. Keeps the GIL.
-std::vector<Tensor> backward_recorded(const Request&, std::vector<Tensor> gradients);
+std::vector<Tensor> backward_recorded(const Request&, std::span<Tensor> gradients);
 
 inline thread_local bool without_gil = false;         // this thread runs the engine and has given the GIL away
 inline thread_local bool engine_may_release = false;  // a pass entered from Python that still holds it

@@ -9,8 +9,8 @@
 namespace perflab {
 
 // What differs between the two kinds: engine.cpp, create_graph.cpp. `outs` has a place for each edge.
-void run_node(Node*, std::vector<Array>& cts, std::vector<Array>& outs, bool keep);
-void run_node(Node*, std::vector<Tensor>& cts, std::vector<Tensor>& outs, bool keep);
+void run_node(Node*, std::span<Array> cts, std::span<Array> outs, bool keep);
+void run_node(Node*, std::span<Tensor> cts, std::span<Tensor> outs, bool keep);
 void accumulate(TensorImpl* leaf, Array ct);
 void accumulate(TensorImpl* leaf, Tensor ct);
 [[noreturn]] void refuse_gradient(const Layout& leaf, const Layout& ct);
@@ -19,6 +19,8 @@ Tensor as_tensor(const Array&);
 inline const Tensor& as_tensor(const Tensor& t) { return t; }
 void take_value(Array& to, const Tensor& from);
 inline void take_value(Tensor& to, const Tensor& from) { to = from; }
+inline void reset(Array& a) { a.drop(); }
+inline void reset(Tensor& t) { t = Tensor(); }
 inline const Array* array_of(const Array& a) { return defined(a) ? &a : nullptr; }
 inline const Array* array_of(const Tensor& t) { return t.get(); }
 
@@ -58,15 +60,18 @@ class Pass : PassInfo {
     Front<Value> front;
     std::vector<Value> cts, outs;
     void clear() { front.clear(), cts.clear(), outs.clear(); }
+    std::span<Value> outs_of(const Node* n) {  // undefined all
+      if (outs.size() < n->nedges) outs.resize(n->nedges);
+      return {outs.data(), n->nedges};
+    }
   };
 
   Pass(const Request& request, Scratch& scratch) : PassInfo(request), front_(scratch.front), s_(scratch) {
     if (!request.inputs.empty() || leaves_with_hooks.load(std::memory_order_relaxed)) [[unlikely]]
       planned_ = &plan(), restricted_ = !request.inputs.empty(), found_.resize(request.inputs.size());
   }
-  ~Pass() { s_.clear(); }
 
-  std::vector<Value> run(std::vector<Value> gradients) {
+  std::vector<Value> run(std::span<Value> gradients) {
     for (size_t i = 0; i < gradients.size(); ++i) give(request_.roots[i], std::move(gradients[i]));
     stamp_ = is_recording() ? ticks() : 0;
     for (;;) {
@@ -76,7 +81,7 @@ class Pass : PassInfo {
       Node* n = front_.pop(s_.cts);
       pace_.step(array_of(s_.cts[0]), n);
       take_turn(n);
-      s_.cts.clear(), s_.outs.clear();
+      for (Value& ct : s_.cts) reset(ct);
     }
   }
 
@@ -96,16 +101,16 @@ class Pass : PassInfo {
       run_hooks(n, HookTime::kBefore, s_.cts, {});
       for (const Value& v : s_.cts) of_outputs.push_back(v);
     }
-    s_.outs.resize(n->nedges);
-    run_node(n, s_.cts, s_.outs, request_.keep_graph || !n->keeps_values);
+    std::span<Value> outs = s_.outs_of(n);
+    run_node(n, s_.cts, outs, request_.keep_graph || !n->keeps_values);
     if (stamp_) [[unlikely]]
       stamp_ = record_backward(n, stamp_);  // a node begins where the one before it ended: one stamp for both
     if (node_ran) [[unlikely]]
-      tell_watcher(n);
+      tell_watcher(n, outs);
     if (n->hooks) [[unlikely]]
-      run_hooks(n, HookTime::kAfter, s_.outs, of_outputs);
+      run_hooks(n, HookTime::kAfter, outs, of_outputs);
     for (int i = 0; i < n->nedges; ++i)
-      if (defined(s_.outs[i])) give(n->edges()[i], std::move(s_.outs[i]));
+      if (defined(outs[i])) give(n->edges()[i], std::exchange(outs[i], Value()));
   }
 
   void give(const Edge& e, Value&& ct) {
@@ -150,21 +155,21 @@ class Pass : PassInfo {
     add_into(found_[input], std::move(ct));
   }
 
-  static std::vector<Tensor> as_tensors(const std::vector<Value>& values) {
+  static std::vector<Tensor> as_tensors(std::span<const Value> values) {
     std::vector<Tensor> tensors;
     for (const Value& v : values) tensors.push_back(defined(v) ? as_tensor(v) : Tensor());
     return tensors;
   }
 
-  static void run_hooks(Node* n, HookTime when, std::vector<Value>& values, const std::vector<Value>& of_outputs) {
+  static void run_hooks(Node* n, HookTime when, std::span<Value> values, std::span<const Value> of_outputs) {
     std::vector<Tensor> tensors = as_tensors(values);
     run_node_hooks(n, when, tensors, as_tensors(of_outputs));
     for (size_t i = 0; i < values.size(); ++i) take_value(values[i], tensors[i]);
   }
 
-  void tell_watcher(Node* n) {
+  static void tell_watcher(Node* n, std::span<const Value> outs) {
     std::vector<const Array*> arrays;
-    for (const Value& v : s_.outs) arrays.push_back(array_of(v));
+    for (const Value& v : outs) arrays.push_back(array_of(v));
     node_ran(n, arrays.data(), n->nedges);
   }
 

@@ -7,66 +7,48 @@
 namespace perflab {
 namespace {
 
-PyObject* autograd_type() { return error_types[static_cast<int>(ErrorKind::kAutograd)]; }
+// A tensor in the graph, kept alive with its node.
+struct Place {
+  Tensor tensor;
+  Ref<Node> node;
+  Edge edge;
 
-struct Start {  // a request, and what keeps alive what it borrows
-  Request request;
-  std::vector<Tensor> tensors, gradients;  // null gradient: ones
-  std::vector<Ref<Node>> nodes;
-  bool create_graph = false;
-
-  Edge edge_of(TensorImpl* t) {
-    tensors.push_back(Tensor::share(t));
-    Node* n = history(t);
-    if (!n) return {nullptr, t, 0};
-    nodes.push_back(Ref<Node>::share(n));
-    return {n, nullptr, t->output};
+  explicit Place(TensorImpl* t) : tensor(Tensor::share(t)), node(Ref<Node>::share(history(t))) {
+    edge = node ? Edge{node.get(), nullptr, t->output} : Edge{nullptr, t, 0};
   }
 };
 
-void add_root(Start& s, PyObject* root, PyObject* gradient) {
-  if (!is_tensor(root)) throw Error(ErrorKind::kAutograd, std::string("backward() of a ") + Py_TYPE(root)->tp_name);
-  TensorImpl* t = impl_of(root);
+// Checked to be one for this tensor; null: ones.
+Tensor gradient_for(TensorImpl* t, PyObject* gradient) {
   if (!needs_gradient(t))
     throw Error(ErrorKind::kAutograd, "backward() of a tensor that does not require grad and has no grad_fn");
-  Tensor ct;
-  if (gradient != Py_None) {
-    if (!is_tensor(gradient)) {
-      PyErr_Format(PyExc_TypeError, "gradient must be a Tensor, not %.80s", Py_TYPE(gradient)->tp_name);
-      throw PythonError();
-    }
-    ct = Tensor::share(impl_of(gradient));
-    if (!same_shape(*ct, *t) || ct->dtype != t->dtype)
-      throw Error(ErrorKind::kAutograd, std::string("gradient is ") + name(ct->dtype) + " " + show(*ct) +
-                                            ", but the tensor is " + name(t->dtype) + " " + show(*t));
-  } else if (t->numel != 1) {
-    throw Error(ErrorKind::kAutograd,
-                "backward() without gradient= needs a tensor with one element, this one has shape " + show(*t));
-  } else {
-    ct = Tensor(make_tensor(ones(*t)));
+  if (gradient == Py_None) {
+    if (t->numel != 1)
+      throw Error(ErrorKind::kAutograd,
+                  "backward() without gradient= needs a tensor with one element, this one has shape " + show(*t));
+    return {};
   }
-  s.request.roots.push_back(s.edge_of(t));
-  s.gradients.push_back(std::move(ct));
+  if (!is_tensor(gradient)) {
+    PyErr_Format(PyExc_TypeError, "gradient must be a Tensor, not %.80s", Py_TYPE(gradient)->tp_name);
+    throw PythonError();
+  }
+  TensorImpl* ct = impl_of(gradient);
+  if (!same_shape(*ct, *t) || ct->dtype != t->dtype)
+    throw Error(ErrorKind::kAutograd, std::string("gradient is ") + name(ct->dtype) + " " + show(*ct) +
+                                          ", but the tensor is " + name(t->dtype) + " " + show(*t));
+  return Tensor::share(ct);
 }
 
-// One for each input, null where none came; empty where all went into the leaves.
-std::vector<Tensor> run_here(Start& s) {
-  if (s.create_graph) return backward_recorded(s.request, std::move(s.gradients));
-  std::vector<Array> cts;
-  for (Tensor& t : s.gradients) cts.emplace_back(*t);
-  s.gradients.clear();
-  std::vector<Tensor> found;
-  LateGil gil;
-  for (Array& a : backward(s.request, std::move(cts)))
-    found.push_back(defined(a) ? Tensor(make_tensor(std::move(a))) : Tensor());
-  return found;
+Array array_for(TensorImpl* t, PyObject* gradient) {
+  Tensor ct = gradient_for(t, gradient);
+  return ct ? Array(*ct) : ones(*t);
 }
 
 thread_local int depth = 0;  // of passes within passes on this thread
 
 // A pass within many passes runs on a thread of its own, whose stack is empty. The caller waits.
-std::vector<Tensor> run_on_new_thread(Start& s) {
-  std::vector<Tensor> found;
+template <class F>
+void run_on_new_thread(F pass) {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
   bool recording_gradients = grad_enabled;
   PyThreadState* mine = PyEval_SaveThread();
@@ -75,7 +57,7 @@ std::vector<Tensor> run_on_new_thread(Start& s) {
     grad_enabled = recording_gradients;
     depth = 1;
     try {
-      found = run_here(s);
+      pass();
     } catch (...) {
       raise_current();
       PyErr_Fetch(&type, &value, &trace);
@@ -83,19 +65,61 @@ std::vector<Tensor> run_on_new_thread(Start& s) {
     PyGILState_Release(gil);
   }).join();
   PyEval_RestoreThread(mine);
-  if (!type) return found;
+  if (!type) return;
   PyErr_Restore(type, value, trace);
   throw PythonError();
 }
 
-std::vector<Tensor> run(Start& s) {
+template <class F>
+void run(F pass) {
   constexpr int kDeep = 60;
-  if (depth >= kDeep) return run_on_new_thread(s);
+  if (depth >= kDeep) return run_on_new_thread(pass);
   struct Deeper {
     Deeper() { ++depth; }
     ~Deeper() { --depth; }
   } deeper;
-  return run_here(s);
+  pass();
+}
+
+// Gives one for each input, null where none came; empty where all went into the leaves.
+std::vector<Tensor> run_several(const Request& request, PyObject* roots, PyObject* gradients, bool create_graph) {
+  std::vector<Tensor> found;
+  auto each = [&](auto make) {
+    std::vector<decltype(make(nullptr, nullptr))> cts;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(roots); ++i)
+      cts.push_back(make(impl_of(PyTuple_GET_ITEM(roots, i)), PyTuple_GET_ITEM(gradients, i)));
+    return cts;
+  };
+  if (create_graph) {
+    auto cts = each([](TensorImpl* t, PyObject* g) {
+      Tensor ct = gradient_for(t, g);
+      return ct ? ct : Tensor(make_tensor(ones(*t)));
+    });
+    run([&] { found = backward_recorded(request, cts); });
+    return found;
+  }
+  auto cts = each(array_for);
+  run([&] {
+    LateGil gil;
+    for (Array& a : backward(request, cts)) found.push_back(defined(a) ? Tensor(make_tensor(std::move(a))) : Tensor());
+  });
+  return found;
+}
+
+std::vector<Place> places(PyObject* tensors) {
+  std::vector<Place> all;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
+    PyObject* o = PyTuple_GET_ITEM(tensors, i);
+    if (!is_tensor(o)) throw Error(ErrorKind::kAutograd, std::string("a gradient of a ") + Py_TYPE(o)->tp_name);
+    all.emplace_back(impl_of(o));
+  }
+  return all;
+}
+
+std::vector<Edge> edges(const std::vector<Place>& places) {
+  std::vector<Edge> all;
+  for (const Place& p : places) all.push_back(p.edge);
+  return all;
 }
 
 }  // namespace
@@ -109,13 +133,10 @@ PyObject* run_backward(PyObject*, PyObject* args) {
                         &PyTuple_Type, &inputs, &into_leaves))
     return nullptr;
   try {
-    Start s;
-    s.request.keep_graph = keep, s.request.into_leaves = into_leaves, s.create_graph = create_graph;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(roots); ++i)
-      add_root(s, PyTuple_GET_ITEM(roots, i), PyTuple_GET_ITEM(gradients, i));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); ++i)
-      s.request.inputs.push_back(s.edge_of(impl_of(PyTuple_GET_ITEM(inputs, i))));
-    std::vector<Tensor> found = run(s);
+    std::vector<Place> from = places(roots), to = places(inputs);
+    std::vector<Edge> from_edges = edges(from), to_edges = edges(to);
+    Request request{from_edges, to_edges, into_leaves != 0, keep != 0};
+    std::vector<Tensor> found = run_several(request, roots, gradients, create_graph);
     Py_ssize_t n = into_leaves ? 0 : PyTuple_GET_SIZE(inputs);
     PyObject* result = PyTuple_New(n);
     for (Py_ssize_t i = 0; result && i < n; ++i)
@@ -133,21 +154,24 @@ PyObject* backward_method(PyObject* o, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOpO:backward", const_cast<char**>(names), &gradient, &retain_graph,
                                    &create_graph, &inputs))
     return nullptr;
-  if (inputs != Py_None) {  // rarer, and in Python: runtime/autograd/backward.py
+  if (create_graph || inputs != Py_None) {  // slower things, and in Python: runtime/autograd/backward.py
     PyObject* module = PyImport_ImportModule("perflab.runtime.autograd");
-    PyObject* r =
-        module ? PyObject_CallMethod(module, "backward", "OOOiO", o, gradient, retain_graph, create_graph, inputs)
-               : nullptr;
+    PyObject* r = module ? PyObject_CallMethod(module, "backward", "OOOOO", o, gradient, retain_graph,
+                                               create_graph ? Py_True : Py_False, inputs)
+                         : nullptr;
     Py_XDECREF(module);
     return r;
   }
-  int keep = retain_graph == Py_None ? create_graph : PyObject_IsTrue(retain_graph);
+  int keep = retain_graph == Py_None ? 0 : PyObject_IsTrue(retain_graph);
   if (keep < 0) return nullptr;
   try {
-    Start s;
-    s.request.keep_graph = keep, s.create_graph = create_graph;
-    add_root(s, o, gradient);
-    run(s);
+    Array ct = array_for(impl_of(o), gradient);
+    Place root(impl_of(o));
+    Request request{{&root.edge, 1}, {}, true, keep != 0};
+    run([&] {
+      LateGil gil;
+      backward(request, {&ct, 1});
+    });
   } catch (...) {
     return raise_current();
   }
