@@ -16,6 +16,6 @@ OP, NODE, ALLOC, FREE, GIL, ANNOTATION, STEP_MARK, COMPOSITE = range(1, 9)  # va
 
 BACKENDS = ("view", "native", "numpy")  # bits 0-2 of an op's flags; a view has no kernel
 HAS_KERNEL = 7
-DTYPES = ("bool", "int32", "int64", "float32", "float64")  # bits 3-7
+DTYPE_SHIFT, DTYPE_MASK = 3, 31  # bits 3-7: the code of its output's dtype
 OUTPUT_ALLOCATED = 1 << 8
 NAME_INTERNED = 1  # flag of a node: its name is an interned string

@@ -21,7 +21,8 @@ from .events import (
     ANNOTATION,
     BACKENDS,
     COMPOSITE,
-    DTYPES,
+    DTYPE_MASK,
+    DTYPE_SHIFT,
     FREE,
     GIL,
     HAS_KERNEL,
@@ -37,7 +38,23 @@ from .trace import Int64s, Json, Trace, Track
 
 GIL_TID = 10_000_000  # above the highest thread id of Linux
 
-_INPUT_TYPES = dict(zip(DTYPES, ("bool", "int", "long int", "float", "double"), strict=True))  # as torch spells them
+_INPUT_TYPES = {  # as torch spells them
+    "bool": "bool",
+    "uint8": "unsigned char",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long int",
+    "int8": "signed char",
+    "int16": "short int",
+    "int32": "int",
+    "int64": "long int",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "float32": "float",
+    "float64": "double",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}
 
 Events: TypeAlias = NDArray[np.void]
 Shapes: TypeAlias = Sequence[Sequence[tuple[str, tuple[int, ...]]]]
@@ -65,6 +82,7 @@ class Recording:
     clock: Clock
     pid: int
     ops: list[str]  # by op id
+    dtypes: list[str]  # by dtype code
     strings: list[str]  # by string id
     shapes: Shapes  # by shapes id: dtype and shape of each input
     threads: dict[int, str] = field(default_factory=dict)  # names by thread id
@@ -96,6 +114,7 @@ class _Conversion:
     def __init__(self, recording: Recording, shapes: bool, memory: bool) -> None:
         self._builder = TraceBuilder(recording.metadata)
         self._clock, self._pid, self._ops = recording.clock, recording.pid, recording.ops
+        self._dtypes = recording.dtypes
         self._names = recording.threads
         self._op_names = self._ids(recording.ops)
         self._backward_names = self._ids([backward_name(name) for name in recording.ops])
@@ -233,7 +252,8 @@ class _Conversion:
         names: Int64s = self._kernel_names[codes]
         if names.min(initial=0) < 0:
             for code in np.unique(codes[names < 0]).tolist():
-                text = f"{self._ops[code >> 8]}_{BACKENDS[code & HAS_KERNEL]}_{DTYPES[code >> 3 & 31]}"
+                dtype = self._dtypes[code >> DTYPE_SHIFT & DTYPE_MASK]
+                text = f"{self._ops[code >> 8]}_{BACKENDS[code & HAS_KERNEL]}_{dtype}"
                 self._kernel_names[code] = self._builder.string(text)
             names = self._kernel_names[codes]
         return names

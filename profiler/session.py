@@ -12,6 +12,7 @@ from typing import ParamSpec, Self, TypeVar
 import numpy as np
 
 from perflab.runtime import _core
+from perflab.runtime.spec import DTYPES
 
 from . import chrome
 from .analysis.averages import Averages, key_averages
@@ -172,6 +173,7 @@ class _Window:
             clock=Clock(*_core.recorder_clock()),
             pid=os.getpid(),
             ops=_core.op_names(),
+            dtypes=[dtype.name for dtype in DTYPES],
             strings=_core.interned(),
             shapes=_core.shapes(),
             threads={thread.native_id: thread.name for thread in threading.enumerate() if thread.native_id},

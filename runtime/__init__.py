@@ -55,7 +55,28 @@ from .random import (  # noqa: E402
     seed,
     set_rng_state,
 )
-from .spec import DType, bool_, float32, float64, int32, int64  # noqa: E402
+from .promotion import can_cast, finfo, iinfo, isdtype, promote_types, result_type  # noqa: E402
+from .spec import (  # noqa: E402
+    DType,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    set_default_dtype,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .tensor import is_complex, is_floating_point  # noqa: E402
 
 _functions = registry.functions()
 globals().update(_functions)
@@ -122,5 +143,25 @@ __all__ = [
     "utils",
     "zeros",
     "zeros_like",
+    "bfloat16",
+    "can_cast",
+    "complex64",
+    "complex128",
+    "finfo",
+    "float16",
+    "get_default_dtype",
+    "iinfo",
+    "int8",
+    "int16",
+    "is_complex",
+    "is_floating_point",
+    "isdtype",
+    "promote_types",
+    "result_type",
+    "set_default_dtype",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
     *_functions,
 ]

@@ -1,13 +1,14 @@
 """Making tensors."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from . import _core
 from .errors import ArgumentError, DTypeError
-from .spec import DType, as_dtype, float32
+from .spec import DType, as_dtype, bfloat16
 
 Tensor = _core.Tensor
 
@@ -22,7 +23,7 @@ def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
 def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor with a copy of the data: numbers, nested lists of them, an array, or a tensor.
 
-    Without `dtype`, Python's floats become float32, its ints int64, and arrays keep theirs.
+    Without `dtype`, Python's floats become the default dtype, its ints int64, and arrays keep theirs.
     """
     return copied(_to_array(data, dtype)).requires_grad_(requires_grad)
 
@@ -36,29 +37,35 @@ def asarray(data: Any, *, dtype: Any = None, copy: bool | None = None) -> Tensor
             return data
         converted: Tensor = data.astype(dtype)
         return converted
-    return _core.from_numpy(_to_array(data, dtype))
+    return _shared(_to_array(data, dtype))
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor that shares the array's memory: a change of one shows in the other."""
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy takes a NumPy array, not {type(array).__name__}: use tensor for other data")
-    return _core.from_numpy(array)
+    return _shared(array)
 
 
-def empty(*shape: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+def _shared(array: np.ndarray[Any, Any]) -> Tensor:
+    if array.dtype != bfloat16.numpy:
+        return _core.from_numpy(array)
+    return _core.reinterpret(_core.from_numpy(array.view(np.uint16)), bfloat16)  # the buffer protocol lacks bfloat16
+
+
+def empty(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor whose elements are whatever the memory held."""
-    return _core.empty(shape_of(shape), as_dtype(dtype)).requires_grad_(requires_grad)
+    return _core.empty(shape_of(shape), _chosen(dtype)).requires_grad_(requires_grad)
 
 
-def zeros(*shape: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+def zeros(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
-    return _filled(shape_of(shape), 0, as_dtype(dtype), requires_grad)
+    return _filled(shape_of(shape), 0, _chosen(dtype), requires_grad)
 
 
-def ones(*shape: Any, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
+def ones(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones: `ones(2, 3)` or `ones((2, 3))`."""
-    return _filled(shape_of(shape), 1, as_dtype(dtype), requires_grad)
+    return _filled(shape_of(shape), 1, _chosen(dtype), requires_grad)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
@@ -78,7 +85,7 @@ def ones_like(like: Tensor, *, dtype: Any = None, requires_grad: bool = False) -
 
 
 def arange(start: float, stop: float | None = None, step: float = 1, *, dtype: Any = None) -> Tensor:
-    """start, start + step, ... before stop; `arange(n)` starts at 0. Of ints, int64; else float32."""
+    """start, start + step, ... before stop; `arange(n)` starts at 0. Of ints, int64; else the default dtype."""
     if step == 0:
         raise ArgumentError("arange: a step of 0 never arrives: use another")
     first, end = (0, start) if stop is None else (start, stop)
@@ -95,24 +102,40 @@ def copied(array: np.ndarray[Any, Any]) -> Tensor:
 
 def _filled(shape: tuple[int, ...], value: Any, dtype: DType, requires_grad: bool) -> Tensor:
     made = _core.empty(shape, dtype)
-    np.asarray(made)[...] = value
+    with _fitting(dtype):
+        np.asarray(made)[...] = value
     return made.requires_grad_(requires_grad)
 
 
+def _chosen(dtype: Any) -> DType:
+    return as_dtype(float if dtype is None else dtype)
+
+
 def _default(values: np.ndarray[Any, Any]) -> DType:
-    return float32 if values.dtype == np.float64 else as_dtype(values.dtype)
+    kinds = {"f": float, "c": complex}
+    return as_dtype(kinds.get(values.dtype.kind, values.dtype))
+
+
+@contextmanager
+def _fitting(dtype: DType) -> Iterator[None]:
+    try:
+        yield
+    except OverflowError as e:
+        raise ArgumentError(f"{e}: choose a dtype wider than {dtype.name}") from None
 
 
 def _to_array(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
     known = isinstance(data, np.ndarray | np.generic | Tensor)
+    wanted = None if dtype is None else as_dtype(dtype)
     try:
+        if wanted and not known:
+            with _fitting(wanted):
+                return np.asarray(data, wanted.numpy)
         array = np.asarray(data.detach() if isinstance(data, Tensor) else data)
     except ValueError as e:
         raise ArgumentError(f"tensor: the nested lists differ in length: {e}") from None
-    if dtype is not None:
-        wanted = as_dtype(dtype)
-    elif array.size == 0 and not known:
-        wanted = float32
-    else:
+    if wanted is None and array.size == 0 and not known:
+        wanted = as_dtype(float)
+    elif wanted is None:
         wanted = as_dtype(array.dtype) if known else _default(array)
     return np.asarray(array, wanted.numpy)

@@ -56,7 +56,7 @@ def sample(*inputs: Any, **attributes: Any) -> Sample:
 class Gradient:
     """A formula and what its parameters ask for.
 
-    keeps: parameter, input number (-1 for the output), whether it is declared to read the shape alone.
+    keeps: parameter, input number (-1 for the output or outputs), whether it is declared to read the shape alone.
     passes: attributes that it hands on to other ops; looks: attributes whose values it reads, by their annotation.
     """
 
@@ -88,6 +88,7 @@ class Op:
     method: bool
     view: bool
     several: bool
+    returns: Any  # the named tuple of several outputs whose number the declaration says, or None
     pointwise: bool
     differentiable: bool
     gradient: Gradient | None = None
@@ -135,7 +136,8 @@ class Op:
     def vjp(self, formula: Callable[..., Any]) -> Callable[..., Any]:
         """Attach the gradient: `ct` is the gradient of the output, a tuple of them for an op with several outputs.
 
-        Its other parameters say what is kept from the forward call: `out` the output, an input's name that input
+        Its other parameters say what is kept from the forward call: `out` the output (the named tuple of those that
+        are read, where `returns` names several), an input's name that input
         (`a: Spec` its shape and dtype alone). Keyword-only parameters are the call's attributes: plain, to be handed on
         to other ops; annotated, to look at the value (the traced program then serves that value alone).
         It returns one gradient per input, None where there is none.

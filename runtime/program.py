@@ -99,7 +99,7 @@ class Tape:
         self.calls: list[TracedCall] = []
         self.specialised = False
 
-    def call(self, op: Op, inputs: list[Any], attributes: dict[str, Any]) -> Symbol | Several:
+    def call(self, op: Op, inputs: list[Any], attributes: dict[str, Any]) -> Any:
         plain: dict[str, Any] = {}
         forward: dict[str, str] = {}
         mine = {a.name: a.kind for a in self.op.attributes}
@@ -116,13 +116,20 @@ class Tape:
                 forward[a.name] = value.name
         if attributes:
             raise OpError(f"{op.name}: it has no attribute {', '.join(attributes)}")
-        result = Several(self, self.nin) if op.several else Symbol(self)
-        results = result.items if isinstance(result, Several) else (result,)
+        result: Any
+        if op.returns:
+            result = results = op.returns._make(Symbol(self) for _ in op.returns._fields)
+        elif op.several:
+            result = Several(self, self.nin)
+            results = result.items
+        else:
+            result = Symbol(self)
+            results = (result,)
         self.calls.append(TracedCall(op, inputs, plain, forward, results))
         return result
 
 
-def call_on_symbols(handle: Any, args: Sequence[Any], attributes: dict[str, Any]) -> Symbol | Several:
+def call_on_symbols(handle: Any, args: Sequence[Any], attributes: dict[str, Any]) -> Any:
     """What an op does when a symbol is among its tensors: `set_callbacks` hands it to the core."""
     op: Op = handle.op
     if op.rest is None:
@@ -147,7 +154,11 @@ def trace(op: Op, ndims: Sequence[int], nout: int, mask: int, attributes: dict[s
     kept: list[tuple[Symbol, int, bool]] = []
     given: dict[str, Any] = {"ct": tuple(cts) if op.several else cts[0]}
     for name, which, spec in op.gradient.keeps:
-        if which < 0:
+        if which < 0 and op.returns:
+            outs = [(Symbol(tape), -1 - k, spec) for k in range(nout)]
+            kept += outs
+            given[name] = op.returns._make(s for s, _, _ in outs)
+        elif which < 0:
             kept.append((Symbol(tape), -1, spec))
             given[name] = kept[-1][0]
         elif op.rest is not None and which == len(op.inputs):

@@ -5,6 +5,7 @@ tests run, its signature the arity: tensors positional, attributes keyword-only.
 """
 
 import functools
+from collections import namedtuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,7 @@ from . import _core
 from .errors import ArgumentError, AutogradError, DTypeError, IndexOutOfRange, OpError, ShapeError
 from .op import Op, Sample, read_signature, sample
 from .program import Symbol, call_on_symbols, set_operators, trace
-from .spec import DTYPES, Spec
+from .spec import DTYPES, Spec, bfloat16, float16
 
 OPS: dict[str, Op] = {}
 
@@ -46,7 +47,7 @@ def primitive(
     rule: str | None = None,
     infer: Callable[..., Any] | None = None,
     dtype: str = "promote",
-    kinds: str = "bif",
+    kinds: str = "bifc",
     flops: Callable[..., int] | None = None,
     read: Callable[..., int] | None = None,
     source: str | None = None,
@@ -56,17 +57,20 @@ def primitive(
     method: bool = True,
     view: bool = False,
     several: bool = False,
+    returns: Sequence[str] = (),
     pointwise: bool = False,
     differentiable: bool = True,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare an op with a kernel of its own.
 
-    rule: the core's shape rule (core/rules.cpp); or infer: specs and attributes to the output's Spec.
+    rule: the core's shape rule (core/rules.cpp); or infer: specs and attributes to the output's Spec, or a tuple of
+    them where `returns` names several outputs: the result is a named tuple.
     dtype: promote, float, bool, first, second, sum, index, attr (core/op.h, DTypeRule).
-    kinds: b, i, f, of the dtypes that it computes in.
+    kinds: b, i, f, c, of the dtypes that it computes in.
     flops: specs, `out` and attributes to a number; read: likewise, bytes, where it is not what all inputs hold.
     source: a C expression for one element. domain: between which values its samples are drawn.
-    public: part of the namespace; method: of Tensor too. view: it moves no memory. several: it has several outputs.
+    public: part of the namespace; method: of Tensor too. view: it moves no memory.
+    several: it has several outputs, as many as the rule says.
     """
 
     def declare(body: Callable[..., Any]) -> Any:
@@ -92,7 +96,8 @@ def primitive(
             public,
             public and method and rest is None,
             view,
-            several,
+            several or bool(returns),
+            namedtuple(f"{name}_result", returns) if returns else None,
             pointwise,
             differentiable and dtype not in ("bool", "index"),
         )
@@ -163,7 +168,7 @@ def _define(op: Op) -> Any:
         op.mask(lambda i: i.like),
         op.gradient_mask,
         op.pointwise,
-        True,
+        op.returns,
         [(a.name, a.alias, a.kind, a.required, a.preset) for a in op.attributes],
     )
     OPS[op.name] = op
@@ -228,28 +233,35 @@ def check(op: Op) -> None:
         inputs = first.inputs[0] if op.rest else first.inputs
         ndims = [len(i) if isinstance(i, tuple) else np.ndim(i) for i in inputs]
         attributes = {a.name: first.attributes.get(a.name, a.preset) for a in op.attributes}
-        trace(op, ndims, 2 if op.several else 1, op.gradient_mask, attributes)
+        nout = len(op.returns._fields) if op.returns else 2 if op.several else 1
+        trace(op, ndims, nout, op.gradient_mask, attributes)
 
 
 def _infer(
     op: Op, specs: Sequence[tuple[tuple[int, ...], int]], attributes: dict[str, Any]
 ) -> list[tuple[tuple[int, ...], int]]:
     assert op.infer
-    spec = op.infer(*(Spec(shape, DTYPES[code]) for shape, code in specs), **attributes)
-    return [(spec.shape, spec.dtype.code)]
+    found = op.infer(*(Spec(shape, DTYPES[code]) for shape, code in specs), **attributes)
+    return [(spec.shape, spec.dtype.code) for spec in (found if op.several else (found,))]
 
 
 def _run_body(op: Op, inputs: Sequence[Any], attributes: dict[str, Any], outputs: Sequence[Any]) -> None:
     for i, tensor in enumerate(inputs):
         if op.input(i).cast and tensor.dtype.kind not in op.kinds:
             raise DTypeError(f"{op.name}: not defined for {tensor.dtype.name}: convert the input with astype first")
-    arrays = [Spec(t.shape, t.dtype) if op.input(i).like else np.asarray(t) for i, t in enumerate(inputs)]
+    arrays = [Spec(t.shape, t.dtype) if op.input(i).like else _widened(t) for i, t in enumerate(inputs)]
     with np.errstate(all="ignore"):
         results = op.body(np, *arrays, **attributes)
     for tensor, result in zip(outputs, results if op.several else (results,), strict=True):
         np.asarray(tensor)[...] = result
 
 
+def _widened(tensor: Any) -> np.ndarray[Any, Any]:
+    """NumPy's view of a tensor; 16-bit floats as float32, so that a body rounds once, when its results are stored."""
+    array = np.asarray(tensor)
+    return array.astype(np.float32) if tensor.dtype in (float16, bfloat16) else array
+
+
 _core.set_errors(ShapeError, DTypeError, IndexOutOfRange, AutogradError, ArgumentError)
-_core.set_dtypes(list(DTYPES))
+_core.set_numpy_scalar(np.generic)
 _core.set_callbacks(_infer, _run_body, trace, Symbol, call_on_symbols)

@@ -10,15 +10,15 @@ from . import _core, random, registry
 from ._core import Tensor
 from .creation import copied
 from .errors import AutogradError
-from .spec import bool_, float32, int64
-
-_IMPLIED = (bool_, int64, float32)  # dtypes that a printed value shows by itself
+from .spec import DType, as_dtype, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16
 
 
 def numpy(self: Tensor) -> np.ndarray[Any, Any]:
     """The tensor as a NumPy array that shares its memory; AutogradError when it requires grad (use detach())."""
     if self.requires_grad:
         raise AutogradError("numpy() of a tensor that requires grad: use detach().numpy()")
+    if self.dtype is bfloat16:  # which the buffer protocol lacks
+        return np.asarray(memoryview(_core.reinterpret(self, uint16))).view(bfloat16.numpy)
     return np.asarray(memoryview(self))
 
 
@@ -36,7 +36,8 @@ def tolist(self: Tensor) -> Any:
 
 def _repr(self: Tensor) -> str:
     values = np.array2string(numpy(self.detach()), separator=", ", prefix="tensor(", threshold=1000, precision=4)
-    notes = [f"dtype={self.dtype!r}"] if self.dtype not in _IMPLIED else []
+    implied = (bool_, int64, as_dtype(float), as_dtype(complex))  # a printed value shows them by itself
+    notes = [f"dtype={self.dtype!r}"] if self.dtype not in implied else []
     if 0 in self.shape and self.ndim != 1:
         notes.insert(0, f"shape={self.shape}")
     if self.grad_fn is not None:
@@ -53,6 +54,51 @@ def _iterate(self: Tensor) -> Iterator[Tensor]:
 def contiguous(self: Tensor) -> Tensor:
     """The tensor itself where its elements lie in C order without gaps, else a copy that does."""
     return self if self.is_contiguous() else self.copy()
+
+
+def to(self: Tensor, target: Any = None, *, dtype: Any = None, copy: bool = False) -> Tensor:
+    """The tensor in another dtype: a dtype, or that of another tensor. The tensor itself where nothing changes and
+    `copy` is not set.
+    """
+    wanted = target if dtype is None else dtype
+    found = wanted.dtype if isinstance(wanted, Tensor) else self.dtype if wanted is None else as_dtype(wanted)
+    if found is self.dtype and not copy:
+        return self
+    converted: Tensor = self.astype(found)
+    return converted
+
+
+def _conversion(name: str, dtype: DType) -> Any:
+    def convert(self: Tensor) -> Tensor:
+        return to(self, dtype)
+
+    convert.__name__ = name
+    convert.__doc__ = f"The tensor as {dtype.name}: itself where it is that already."
+    return convert
+
+
+_CONVERSIONS = {
+    "bool": bool_,
+    "byte": uint8,
+    "char": int8,
+    "short": int16,
+    "int": int32,
+    "long": int64,
+    "half": float16,
+    "bfloat16": bfloat16,
+    "float": float32,
+    "double": float64,
+}
+
+
+def is_floating_point(self: Tensor) -> bool:
+    """Whether the elements are floats."""
+    return self.dtype.is_floating_point
+
+
+def is_complex(self: Tensor) -> bool:
+    """Whether the elements are complex."""
+    return self.dtype.is_complex
 
 
 def zero_(self: Tensor) -> Tensor:
@@ -111,6 +157,10 @@ def _install() -> None:
         "tolist": tolist,
         "contiguous": contiguous,
         "zero_": zero_,
+        "to": to,
+        "is_floating_point": is_floating_point,
+        "is_complex": is_complex,
+        **{name: _conversion(name, dtype) for name, dtype in _CONVERSIONS.items()},
         "__array__": _array,
         "__deepcopy__": _deepcopy,
         "__reduce_ex__": _reduce,

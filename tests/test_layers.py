@@ -20,6 +20,7 @@ RUNTIME = (
     {"_core"},
     {"errors", "hooks"},
     {"spec"},
+    {"promotion"},
     {"op"},
     {"program"},
     {"registry"},

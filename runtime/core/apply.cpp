@@ -28,17 +28,19 @@ void apply_several(const Op& op, const Operand* in, int nin, const Attrs& attrs,
   const Program* program = mask ? &program_for(op, in, nin, nout, mask, attrs) : nullptr;
   uint64_t sequence = program ? next_sequence(in, nin) : 0;
   run(op, arrays, nin, attrs, results.data(), nout, false, sequence);
-  bool view = nin > 0 && in[0].tensor && results[0].storage == arrays[0]->storage;
+  bool view = nin > 0 && in[0].tensor && results[0].storage && results[0].storage == arrays[0]->storage;
   Ref<Node> node;
-  if (program && kind(results[0].dtype) == DKind::kFloat) {
+  auto differentiable = [&](const Array& r) { return kind(r.dtype) == DKind::kFloat; };
+  if (program && std::any_of(results.begin(), results.end(), differentiable)) {
     std::vector<const Array*> outs;
     for (const Array& r : results) outs.push_back(&r);
     node = Ref(record_node(op, *program, in, nin, attrs, outs.data(), nout, sequence));
   }
   for (int k = 0; k < nout; ++k) {
+    const bool joins = node && differentiable(results[k]);
     TensorImpl* t = out[k] = make_tensor(std::move(results[k]));
     if (view) show_memory_of(t, in[0].tensor, true);
-    if (node) join(t, Ref<Node>(node).take(), static_cast<uint32_t>(k));
+    if (joins) join(t, Ref<Node>(node).take(), static_cast<uint32_t>(k));
   }
 }
 
@@ -87,14 +89,15 @@ void apply(const Op& op, const Operand* in, int nin, const Attrs& attrs, TensorI
   if (nin > kFew) [[unlikely]]
     many.resize(nin), arrays = many.data();
   for (int i = 0; i < nin; ++i) arrays[i] = in[i].array;
-  if (op.outputs) [[unlikely]]
+  if (op.nout != 1) [[unlikely]]
     return apply_several(op, in, nin, attrs, arrays, out, nout);
   uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
   const Program* program = mask ? &program_for(op, in, nin, 1, mask, attrs) : nullptr;
   uint64_t sequence = program ? next_sequence(in, nin) : 0;
   auto t = Ref(make_tensor());
   run(op, arrays, nin, attrs, t.get(), 1, false, sequence);
-  if (nin > 0 && t->storage == arrays[0]->storage && in[0].tensor) show_memory_of(t.get(), in[0].tensor, false);
+  if (nin > 0 && t->storage && t->storage == arrays[0]->storage && in[0].tensor)
+    show_memory_of(t.get(), in[0].tensor, false);
   if (program && kind(t->dtype) == DKind::kFloat) {
     const Array* outs[] = {t.get()};
     join(t.get(), record_node(op, *program, in, nin, attrs, outs, 1, sequence), 0);

@@ -25,7 +25,7 @@ struct Layout {
   DType dtype = DType::kFloat32;
   bool contig = true;  // C order without gaps
   bool weak = false;   // a Python number: takes part in promotion by its kind alone
-  alignas(8) unsigned char cell[8] = {};
+  alignas(8) unsigned char cell[16] = {};
   int64_t shape[kMaxDim], strides[kMaxDim];  // strides in elements, may be 0 or negative
 
   Layout() {}  // shape and strides stay unwritten beyond ndim
@@ -124,7 +124,9 @@ inline std::string show(const Layout& a) { return show(a.shape, a.ndim); }
 // The element as another type; of an array with one element.
 template <class T>
 T scalar_as(const Layout& a) {
-  return visit(a.dtype, [&](auto zero) { return static_cast<T>(*a.as<decltype(zero)>()); });
+  return visit(a.dtype, [&](auto zero) { return convert<T>(*a.as<decltype(zero)>()); });
 }
+// A scalar's value as that of another dtype; no kind below its own.
+void set_scalar_as(Layout& to, DType, const Layout& scalar);
 
 }  // namespace perflab

@@ -22,13 +22,16 @@ DTypeRule dtype_rule(const std::string& name) {
 }
 
 nb::object define(nb::object record, const std::string& name, int nin, nb::object rule, const std::string& dtypes,
-                  uint32_t casts, uint32_t likes, uint32_t differentiable, bool pointwise, bool has_python,
+                  uint32_t casts, uint32_t likes, uint32_t differentiable, bool pointwise, nb::object returns,
                   nb::sequence attrs) {
   if (find_op(name)) throw nb::value_error(("there is an op called " + name + " already").c_str());
   auto op = std::make_unique<Op>();
   op->id = static_cast<uint16_t>(ops().size()), op->name = name, op->nin = nin, op->dtype_rule = dtype_rule(dtypes);
-  op->casts = casts, op->likes = likes, op->differentiable = differentiable, op->pointwise = pointwise,
-  op->has_python = has_python;
+  op->casts = casts, op->likes = likes, op->differentiable = differentiable, op->pointwise = pointwise;
+  if (!returns.is_none()) {
+    op->nout = static_cast<int>(nb::len(nb::object(returns.attr("_fields"))));
+    op->result_type = returns.release().ptr();
+  }
   for (nb::handle h : attrs) {
     AttrSig s;
     s.name = nb::cast<std::string>(h[0]), s.alias = nb::cast<std::string>(h[1]),
@@ -53,7 +56,9 @@ nb::object define(nb::object record, const std::string& name, int nin, nb::objec
       throw nb::value_error(
           (name + ": the shape rule " + wanted + " reads attributes of kinds " + found->attrs + ", the op has " + kinds)
               .c_str());
-    op->infer = found->infer, op->outputs = found->outputs, op->contracts = wanted == "matmul";
+    op->infer = found->infer;
+    if ((op->outputs = found->outputs)) op->nout = 0;
+    op->contracts = wanted == "matmul";
   }
   for (const NativeKernel& k : native_kernels())
     if (name == k.op) op->native[static_cast<int>(k.dtype)] = k.kernel;
@@ -117,7 +122,8 @@ void infer_in_python(const Op& op, In in, int nin, const Attrs& attrs, Array* ou
     nb::object r = nb::borrow(infer_callback)(nb::borrow(static_cast<PyObject*>(op.record)), specs(in, nin),
                                               attributes(op, attrs));
     if (static_cast<int>(nb::len(r)) != nout)
-      throw Error(ErrorKind::kShape, op.name + ": its shape rule gave another number of outputs");
+      throw Error(ErrorKind::kShape, op.name + ": its shape rule gave " + std::to_string(nb::len(r)) +
+                                         " outputs, it declares " + std::to_string(nout));
     for (int k = 0; k < nout; ++k) {
       nb::object shape = r[k][0];
       out[k].ndim = static_cast<uint8_t>(nb::len(shape));
@@ -131,7 +137,6 @@ void infer_in_python(const Op& op, In in, int nin, const Attrs& attrs, Array* ou
 }
 
 void kernel_in_python(const Op& op, In in, int nin, const Attrs& attrs, Array* out, int nout) {
-  if (!op.has_python) throw Error(ErrorKind::kDType, op.name + ": there is no kernel for " + name(in[0]->dtype));
   in_python(op, [&] {
     std::vector<const Array*> outs;
     for (int k = 0; k < nout; ++k) outs.push_back(out + k);
@@ -177,8 +182,7 @@ std::unique_ptr<Program> to_program(nb::dict d, const Op& forward, int nout) {
   auto p = std::make_unique<Program>();
   for (nb::handle s : nb::list(d["saves"])) p->saves.push_back({nb::cast<int>(s[0]), nb::cast<bool>(s[1])});
   for (nb::handle c : nb::list(d["constants"])) p->constants.push_back(constant(c));
-  p->first_constant = static_cast<uint16_t>(nout + p->saves.size());
-  p->first_temporary = static_cast<uint16_t>(p->first_constant + p->constants.size());
+  p->first_temporary = static_cast<uint16_t>(nout + p->saves.size() + p->constants.size());
   for (nb::handle t : nb::list(d["calls"])) {
     Call c{};
     nb::object handle = t[0];
@@ -242,7 +246,7 @@ std::vector<std::string> native_dtypes(const std::string& op_name) {
 
 void bind_op(nb::module_& m) {
   m.def("define_op", define, "record"_a, "name"_a, "nin"_a, "rule"_a.none(), "dtype_rule"_a, "casts"_a, "likes"_a,
-        "differentiable"_a, "pointwise"_a, "has_python"_a, "attrs"_a);
+        "differentiable"_a, "pointwise"_a, "returns"_a.none(), "attrs"_a);
   m.def("finish_ops", finish_ops);
   m.def("set_callbacks", set_callbacks);
   m.def("inplace", in_place_form);

@@ -43,14 +43,17 @@ nb::object empty(const std::vector<int64_t>& shape, nb::handle dtype) {
 std::string layout_of(const Py_buffer& b, Layout& to) {  // what is wrong with the buffer, or empty
   const char* format = b.format ? b.format : "B";
   static const std::pair<const char*, DType> formats[] = {
-      {"?", DType::kBool},  {"i", DType::kInt32},   {"l", sizeof(long) == 8 ? DType::kInt64 : DType::kInt32},
-      {"q", DType::kInt64}, {"f", DType::kFloat32}, {"d", DType::kFloat64}};
+      {"?", DType::kBool},    {"b", DType::kInt8},    {"B", DType::kUInt8},      {"h", DType::kInt16},
+      {"H", DType::kUInt16},  {"i", DType::kInt32},   {"I", DType::kUInt32},     {"l", DType::kInt64},
+      {"L", DType::kUInt64},  {"q", DType::kInt64},   {"Q", DType::kUInt64},     {"e", DType::kFloat16},
+      {"f", DType::kFloat32}, {"d", DType::kFloat64}, {"Zf", DType::kComplex64}, {"Zd", DType::kComplex128}};
   bool known = false;
   for (auto [f, d] : formats)
-    if (!std::strcmp(f, format)) to.dtype = d, known = true;
+    if (!std::strcmp(f, format) && item_size(d) == static_cast<size_t>(b.itemsize)) to.dtype = d, known = true;
+  if (reinterpret_cast<uintptr_t>(b.buf) % std::min<size_t>(b.itemsize ? b.itemsize : 1, 8))
+    return "the elements are not aligned to their size: pass array.copy()";
   if (!known)
-    return std::string("elements of format '") + format +
-           "' have no dtype here: use bool, int32, int64, float32 or float64";
+    return std::string("elements of format '") + format + "' have no dtype here: convert them with astype first";
   if (b.ndim > kMaxDim) return "more than " + std::to_string(kMaxDim) + " axes";
   to.ndim = static_cast<uint8_t>(b.ndim), to.data = b.buf;
   for (int i = 0; i < b.ndim; ++i) {
@@ -75,6 +78,33 @@ nb::object from_numpy(nb::object array) {
   return nb::steal(wrap(make_tensor(std::move(a))));
 }
 
+// The same memory read as another dtype with elements of the same size.
+nb::object reinterpret(nb::handle tensor, nb::handle dtype) {
+  if (!is_tensor(tensor.ptr())) throw nb::type_error("reinterpret takes a Tensor");
+  const TensorImpl& from = *impl_of(tensor.ptr());
+  DType to = code_of(dtype);
+  if (item_size(from.dtype) != item_size(to))
+    throw Error(ErrorKind::kDType,
+                std::string(name(from.dtype)) + " elements cannot be read as " + name(to) + ": their sizes differ");
+  Array a;
+  a.alias(from);
+  a.dtype = to;
+  return nb::steal(wrap(make_tensor(std::move(a))));
+}
+
+nb::object set_default_dtype(nb::handle dtype) {
+  DType d = code_of(dtype);
+  if (kind(d) != DKind::kFloat)
+    throw Error(ErrorKind::kDType, std::string("the default dtype must be a float, not ") + name(d));
+  return nb::borrow(dtype_objects[static_cast<int>(std::exchange(default_dtype, d))]);
+}
+
+nb::object promote_dtypes(nb::handle a, nb::handle b) {  // None: nothing holds both
+  DType to;
+  if (!promote(code_of(a), code_of(b), to)) return nb::none();
+  return nb::borrow(dtype_objects[static_cast<int>(to)]);
+}
+
 bool set_grad_mode(bool on) { return std::exchange(grad_enabled, on); }
 
 nb::dict memory_stats() {
@@ -97,6 +127,11 @@ void bind_tensor(nb::module_& m) {
   m.def("set_errors", set_errors);
   m.def("empty", empty, "shape"_a, "dtype"_a);
   m.def("from_numpy", from_numpy, "array"_a);
+  m.def("reinterpret", reinterpret, "tensor"_a, "dtype"_a);
+  m.def("set_default_dtype", set_default_dtype, "dtype"_a);
+  m.def("default_dtype", [] { return nb::borrow(dtype_objects[static_cast<int>(default_dtype)]); });
+  m.def("promote_dtypes", promote_dtypes, "a"_a, "b"_a);
+  m.def("set_numpy_scalar", [](nb::object type) { numpy_scalar = type.release().ptr(); });
   m.def("grad_mode", set_grad_mode, "on"_a);
   m.def("is_grad_enabled", [] { return grad_enabled; });
   m.def("attach", attach_function);

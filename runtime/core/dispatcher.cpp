@@ -15,6 +15,16 @@ namespace {
 
 bool cast_by(const Op& op, int i) { return op.list() ? op.casts & 1 : op.casts >> i & 1; }
 
+[[noreturn, gnu::noinline]] void refuse_promotion(const Op& op, DType a, DType b) {
+  throw Error(ErrorKind::kDType, op.name + ": no dtype holds both " + name(a) + " and " + name(b) +
+                                     ": convert one of them with astype first");
+}
+
+// The default float type, or the complex type of the same width.
+DType complex_of(DType d) {
+  return d == DType::kFloat64 || d == DType::kComplex128 ? DType::kComplex128 : DType::kComplex64;
+}
+
 // Python numbers have a say by their kind alone: an int tensor and 1.5 give the default float type.
 DType promoted(const Op& op, In in, int nin) {
   bool any = false;
@@ -25,12 +35,15 @@ DType promoted(const Op& op, In in, int nin) {
     if (in[i]->weak) {
       weak = std::max(weak, kind(in[i]->dtype));
     } else {
-      d = any ? promote(d, in[i]->dtype) : in[i]->dtype;
-      any = true;
+      DType both = in[i]->dtype;
+      if (any && !promote(d, in[i]->dtype, both)) refuse_promotion(op, d, in[i]->dtype);
+      d = both, any = true;
     }
   }
-  if (weak > kind(d)) d = weak == DKind::kFloat ? DType::kFloat32 : DType::kInt64;
-  return d;
+  if (weak <= kind(d)) return d;
+  if (weak == DKind::kInt) return DType::kInt64;
+  if (weak == DKind::kFloat) return default_dtype;
+  return complex_of(kind(d) == DKind::kFloat ? d : default_dtype);
 }
 
 // The dtype that the kernel computes in.
@@ -43,12 +56,14 @@ DType computation(const Op& op, In in, int nin) {
       return promoted(op, in, nin);
     case DTypeRule::kFloat: {
       DType d = promoted(op, in, nin);
-      return kind(d) == DKind::kFloat ? d : DType::kFloat32;
+      return kind(d) >= DKind::kFloat ? d : default_dtype;
     }
     case DTypeRule::kSecond:
       return in[1]->dtype;
     case DTypeRule::kSum:
-      return kind(in[0]->dtype) == DKind::kFloat ? in[0]->dtype : DType::kInt64;
+      return kind(in[0]->dtype) >= DKind::kFloat ? in[0]->dtype
+             : is_unsigned(in[0]->dtype)         ? DType::kUInt64
+                                                 : DType::kInt64;
     default:
       return in[0]->dtype;
   }
@@ -114,10 +129,33 @@ bool takes_long(const Op& op, In in, int nin, const Array& out) {
   return elements > kLong;
 }
 
+void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Array* out, int nout);
+
+// 16-bit floats by the kernel for float32, its results rounded once.
+void compute_wide(const Op& op, In in, int nin, const Attrs& attrs, Array* out, int nout) {
+  std::vector<Array> inputs(nin), results(nout);
+  std::vector<const Array*> wide(in, in + nin);
+  for (int i = 0; i < nin; ++i)
+    if (is_half(in[i]->dtype) && !op.like(i)) inputs[i] = cast(*in[i], DType::kFloat32), wide[i] = &inputs[i];
+  for (int k = 0; k < nout; ++k) {
+    results[k].alias(out[k]);
+    if (!is_half(out[k].dtype)) continue;
+    results[k].drop();
+    results[k].dtype = DType::kFloat32;
+    results[k].pack();
+    results[k].fill_storage();
+  }
+  compute(op, DType::kFloat32, wide.data(), nin, attrs, results.data(), nout);
+  for (int k = 0; k < nout; ++k)
+    if (is_half(out[k].dtype)) copy_into(results[k], out[k]);
+}
+
 void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Array* out, int nout) {
-  Kernel kernel = op.native[static_cast<int>(computed)];
-  if (!kernel) [[unlikely]]
+  Kernel kernel = op.kernel(computed);
+  if (!kernel) [[unlikely]] {
+    if (op.is_native(computed)) return compute_wide(op, in, nin, attrs, out, nout);
     return run_python_kernel(op, in, nin, attrs, out, nout);
+  }
   if (engine_may_release && !without_gil && takes_long(op, in, nin, out[0])) [[unlikely]]
     release_gil();
   try {
@@ -129,7 +167,7 @@ void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, A
 
 [[gnu::noinline]] void record_op(const Op& op, DType computed, In in, int nin, const Array* out, bool work,
                                  bool allocated, int64_t t0, int64_t t1, uint64_t sequence) {
-  uint16_t backend = !work ? kView : op.native[static_cast<int>(computed)] ? kNative : kPythonKernel;
+  uint16_t backend = !work ? kView : op.is_native(computed) ? kNative : kPythonKernel;
   int64_t t2 = ticks();
   uint32_t shapes = intern_shapes(in, nin);
   Event& e = next_event();
@@ -170,7 +208,7 @@ std::vector<const Array*> cast_inputs(const Op& op, In in, int nin, DType comput
         made.push_back(cast(*in[i], computed));
       } else {
         made.emplace_back();
-        visit(computed, [&](auto zero) { made.back().set_scalar(scalar_as<decltype(zero)>(*in[i])); });
+        set_scalar_as(made.back(), computed, *in[i]);
       }
       typed[i] = &made.back();
     }
@@ -180,7 +218,7 @@ std::vector<const Array*> cast_inputs(const Op& op, In in, int nin, DType comput
 }  // namespace
 
 int count_outputs(const Op& op, In in, int nin, const Attrs& attrs) {
-  if (!op.outputs) return 1;
+  if (op.nout) return op.nout;
   try {
     return op.outputs(in, nin, attrs);
   } catch (Error& e) {
@@ -231,7 +269,7 @@ void run_in_place(const Op& op, In in, int nin, const Attrs& attrs, Array& targe
   if (!same_shape(shape, target))
     throw Error(ErrorKind::kShape, op.name + "_: the result has shape " + show(shape) +
                                        ", but the tensor that it is written into has " + show(target));
-  if (op.pointwise && op.native[static_cast<int>(computed)] && gives == target.dtype && overwrites(in, nin, target)) {
+  if (op.pointwise && op.kernel(computed) && gives == target.dtype && overwrites(in, nin, target)) {
     int64_t t1 = t0 ? ticks() : 0;
     Array into;
     into.alias(target);

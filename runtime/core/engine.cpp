@@ -28,7 +28,7 @@ Array filled(const Layout& like, double value) {
   a.fill_storage();
   visit(a.dtype, [&](auto zero) {
     using T = decltype(zero);
-    std::fill_n(a.as<T>(), a.numel, static_cast<T>(value));
+    std::fill_n(a.as<T>(), a.numel, convert<T>(value));
   });
   return a;
 }

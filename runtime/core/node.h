@@ -28,7 +28,7 @@ struct Program {
   std::vector<Array> constants;
   std::vector<Call> calls;
   std::vector<int> outs;  // a slot per input that needs a gradient, -1: none
-  uint16_t first_constant, first_temporary, nslots;
+  uint16_t first_temporary, nslots;
   bool specialised;  // the formula looked at attributes or ranks: serves only these
   std::vector<int64_t> attrs;
   std::vector<uint8_t> ndims;

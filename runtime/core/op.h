@@ -44,11 +44,11 @@ const ShapeRule* shape_rule(const std::string& name);  // null: none of that nam
 
 enum class DTypeRule : uint8_t {
   kPromote,  // outputs and computation in the promoted dtype of the inputs that `casts` names
-  kFloat,    // as promote, but ints and bools become float32
+  kFloat,    // as promote, but ints and bools become the default float
   kBool,     // computes in the promoted dtype, gives bool
   kFirst,    // the dtype of input 0
   kSecond,   // the dtype of input 1 (helpers of gradients: "like")
-  kSum,      // as first, but bools and ints become int64
+  kSum,      // as first, but bools and ints become int64, unsigned ints uint64
   kIndex,    // computes in the dtype of input 0, gives int64
   kAttr,     // computes in the dtype of input 0, gives the first attribute of kind d
   kPython,   // the shape rule is Python and says the dtype as well
@@ -61,13 +61,14 @@ struct Op {
   std::string name;
   int nin = 0;            // -1: a list of tensors
   Infer infer = nullptr;  // null: in Python
+  int nout = 1;           // 0: `outputs` counts them
   CountOutputs outputs = nullptr;
+  void* result_type = nullptr;  // Python's named tuple of several outputs; null: a plain tuple
   DTypeRule dtype_rule = DTypeRule::kPromote;
   uint32_t casts = 0;           // inputs that are cast to the computation's dtype; for a list, bit 0 speaks for all
   uint32_t likes = 0;           // inputs of which only shape and dtype are read
   uint32_t differentiable = 0;  // inputs that have a gradient
   bool pointwise = false;
-  bool has_python = true;  // a kernel in Python (numpy) exists
   bool contracts = false;  // its work is the product of its sizes (matmul), not their sum
   std::vector<AttrSig> attrs;
   int words = 0;                // of its attributes
@@ -75,6 +76,9 @@ struct Op {
   void* record = nullptr;       // the Python declaration (runtime/registry.py), held for ever
   std::vector<std::unique_ptr<Program>> programs;
   bool list() const { return nin < 0; }
+  bool like(int i) const { return list() ? likes & 1 : likes >> i & 1; }
+  Kernel kernel(DType computed) const { return native[static_cast<int>(computed)]; }
+  bool is_native(DType computed) const { return kernel(computed) || (is_half(computed) && kernel(DType::kFloat32)); }
 };
 
 std::vector<std::unique_ptr<Op>>& ops();

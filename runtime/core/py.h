@@ -26,7 +26,9 @@ extern PyType_Slot life_slots[4], operator_slots[];
 // A tensor or a number; false with no exception set: neither.
 bool operand(PyObject*, Operand&, Array& cell);
 // Gives numbers the dtype that they will be computed in where a tensor among the operands settles it.
-void settle_numbers(const Op&, Operand* in, Array* cells);
+// False: an exception is set, one of them does not fit.
+bool settle_numbers(const Op&, Operand* in, Array* cells);
+extern PyObject* numpy_scalar;  // the class of numpy's scalars, which count as Python's numbers
 PyObject* call_op(const Op&, const Operand* in, int nin, const Attrs&);
 void bind_operators();  // Tensor's operator slots to the ops of those names
 PyObject* subscript(PyObject* tensor, PyObject* key);

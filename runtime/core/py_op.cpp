@@ -155,7 +155,7 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* 
   }
   Attrs attrs;
   if (!parse_attrs(h, args, op.nin, n, names, attrs)) return nullptr;
-  if (op.nin > 1) settle_numbers(op, in, cells);
+  if (op.nin > 1 && !settle_numbers(op, in, cells)) return nullptr;
   if (!h->in_place) return call_op(op, in, op.nin, attrs);
   if (!in[0].tensor) return refuse_input(op, 0, args[0]);
   try {
@@ -222,9 +222,21 @@ PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(OpHandle,
 
 }  // namespace
 
+namespace {
+
+PyObject* named(const Op& op, PyObject* tuple) {  // takes the reference
+  PyObject* args = PyTuple_Pack(1, tuple);
+  PyObject* r = args ? PyTuple_Type.tp_new(static_cast<PyTypeObject*>(op.result_type), args, nullptr) : nullptr;
+  Py_XDECREF(args);
+  Py_DECREF(tuple);
+  return r;
+}
+
+}  // namespace
+
 PyObject* call_op(const Op& op, const Operand* in, int nin, const Attrs& attrs) {
   try {
-    if (!op.outputs) [[likely]] {
+    if (op.nout == 1) [[likely]] {
       TensorImpl* out;
       {
         LateGil gil;
@@ -247,7 +259,7 @@ PyObject* call_op(const Op& op, const Operand* in, int nin, const Attrs& attrs) 
       else
         release(outs[k]);
     }
-    return tuple;
+    return op.result_type && tuple ? named(op, tuple) : tuple;
   } catch (...) {
     return raise_current();
   }

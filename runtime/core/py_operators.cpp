@@ -4,6 +4,9 @@
 #include "py.h"
 
 namespace perflab {
+
+PyObject* numpy_scalar = nullptr;
+
 namespace {
 
 // The ops behind the slots, found once when Python has declared them.
@@ -24,7 +27,7 @@ PyObject* binary(const SlotOp& which, PyObject* a, PyObject* b) {
     if (PyErr_Occurred()) return nullptr;
     Py_RETURN_NOTIMPLEMENTED;
   }
-  settle_numbers(*which.op, in, cells);
+  if (!settle_numbers(*which.op, in, cells)) return nullptr;
   return call_op(*which.op, in, 2, kNoAttrs);
 }
 
@@ -40,7 +43,7 @@ PyObject* in_place(const SlotOp& which, PyObject* a, PyObject* b) {
     if (PyErr_Occurred()) return nullptr;
     Py_RETURN_NOTIMPLEMENTED;
   }
-  settle_numbers(*which.op, in, cells);
+  if (!settle_numbers(*which.op, in, cells)) return nullptr;
   try {
     LateGil gil;
     apply_in_place(*which.op, in, 2, kNoAttrs);
@@ -68,7 +71,7 @@ PyObject* compare(PyObject* a, PyObject* b, int how) { return binary(op_compare[
 
 int truth(PyObject* o) {
   TensorImpl* t = impl_of(o);
-  if (t->numel == 1) return visit(t->dtype, [&](auto zero) { return *t->as<decltype(zero)>() != zero; });
+  if (t->numel == 1) return scalar_as<bool>(*t);
   PyErr_Format(PyExc_RuntimeError,
                "bool() of a Tensor with %lld elements is ambiguous: compare it, reduce it, or take one element",
                static_cast<long long>(t->numel));
@@ -218,38 +221,92 @@ PyObject* subscript(PyObject* o, PyObject* key) {
   return subscript_tuple(o, &key, 1);
 }
 
+namespace {
+
+bool to_cell(PyObject* o, Array& cell) {
+  if (PyFloat_Check(o)) {
+    cell.set_scalar(PyFloat_AS_DOUBLE(o));
+  } else if (PyBool_Check(o)) {
+    cell.set_scalar(o == Py_True);
+  } else if (PyLong_Check(o)) {
+    int overflow;
+    int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (!overflow) {
+      cell.set_scalar(v);
+    } else {
+      uint64_t u = overflow > 0 ? PyLong_AsUnsignedLongLong(o) : 0;
+      if (overflow < 0 || PyErr_Occurred()) {
+        PyErr_Format(error_types[static_cast<int>(ErrorKind::kValue)],
+                     "%R needs more than 64 bits, which no integer dtype has: pass a float", o);
+        return false;
+      }
+      cell.set_scalar(u);
+    }
+  } else if (PyComplex_Check(o)) {
+    Py_complex z = PyComplex_AsCComplex(o);
+    cell.set_scalar(std::complex<double>(z.real, z.imag));
+  } else {
+    return false;
+  }
+  return cell.weak = true;
+}
+
+// Whether an integer fits an integer dtype.
+bool fits(const Array& cell, DType d) {
+  const unsigned bits = static_cast<unsigned>(item_size(d)) * 8;
+  if (cell.dtype == DType::kUInt64) return d == DType::kUInt64;
+  if (cell.dtype == DType::kBool) return true;
+  const int64_t v = *cell.as<int64_t>();
+  if (is_unsigned(d)) return v >= 0 && (bits == 64 || v < int64_t{1} << bits);
+  return bits == 64 || (v >= -(int64_t{1} << (bits - 1)) && v < int64_t{1} << (bits - 1));
+}
+
+bool settle(const Op& op, Array& cell, DType d) {
+  if (cell.dtype == DType::kFloat64 && d == DType::kFloat32) [[likely]] {
+    cell.set_scalar(static_cast<float>(*cell.as<double>()));
+    return true;
+  }
+  if (kind(d) == DKind::kInt && !fits(cell, d)) {
+    std::string shown =
+        cell.dtype == DType::kUInt64 ? std::to_string(*cell.as<uint64_t>()) : std::to_string(*cell.as<int64_t>());
+    PyErr_Format(error_types[static_cast<int>(ErrorKind::kValue)],
+                 "%s: %s does not fit %s: convert the tensor with astype first", op.name.c_str(), shown.c_str(),
+                 name(d));
+    return false;
+  }
+  set_scalar_as(cell, d, cell);
+  return true;
+}
+
+}  // namespace
+
 bool operand(PyObject* o, Operand& to, Array& cell) {
   if (is_tensor(o)) {
     to.array = to.tensor = impl_of(o);
     return true;
   }
   to = {&cell, nullptr};
-  if (PyFloat_Check(o)) {
-    cell.set_scalar(PyFloat_AS_DOUBLE(o));
-  } else if (PyBool_Check(o)) {
-    cell.set_scalar(o == Py_True);
-  } else if (PyLong_Check(o)) {
-    int64_t v = PyLong_AsLongLong(o);
-    if (v == -1 && PyErr_Occurred()) return false;
-    cell.set_scalar(v);
-  } else {
+  if (to_cell(o, cell)) return true;
+  if (PyErr_Occurred() || !numpy_scalar || !PyObject_TypeCheck(o, reinterpret_cast<PyTypeObject*>(numpy_scalar)))
     return false;
-  }
-  cell.weak = true;
-  return true;
+  PyObject* number = PyObject_CallMethod(o, "item", nullptr);
+  if (!number) return false;
+  bool known = to_cell(number, cell);
+  Py_DECREF(number);
+  return known;
 }
 
-void settle_numbers(const Op& op, Operand* in, Array* cells) {
+bool settle_numbers(const Op& op, Operand* in, Array* cells) {
   for (int i = 0; i < op.nin; ++i) {
     if (in[i].tensor || !(op.casts >> i & 1)) continue;
     for (int k = 0; k < op.nin; ++k) {
       if (!in[k].tensor || !(op.casts >> k & 1)) continue;
       DType d = in[k].tensor->dtype;
-      if (kind(cells[i].dtype) <= kind(d) && cells[i].dtype != d)
-        visit(d, [&](auto zero) { cells[i].set_scalar(scalar_as<decltype(zero)>(cells[i])); });
+      if (cells[i].dtype != d && kind(cells[i].dtype) <= kind(d) && !settle(op, cells[i], d)) return false;
       break;
     }
   }
+  return true;
 }
 
 void bind_operators() {

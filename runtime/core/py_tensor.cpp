@@ -97,9 +97,14 @@ PyObject* item(PyObject* o, PyObject*) {
     case DKind::kBool:
       return PyBool_FromLong(*t->as<bool>());
     case DKind::kInt:
-      return PyLong_FromLongLong(scalar_as<int64_t>(*t));
-    default:
+      return t->dtype == DType::kUInt64 ? PyLong_FromUnsignedLongLong(*t->as<uint64_t>())
+                                        : PyLong_FromLongLong(scalar_as<int64_t>(*t));
+    case DKind::kFloat:
       return PyFloat_FromDouble(scalar_as<double>(*t));
+    default: {
+      auto z = scalar_as<std::complex<double>>(*t);
+      return PyComplex_FromDoubles(z.real(), z.imag());
+    }
   }
 }
 
@@ -137,16 +142,21 @@ PyObject* requires_grad_method(PyObject* o, PyObject* args) {
 
 PyObject* stride(PyObject* o, PyObject*) { return shape_tuple(impl_of(o)->strides, impl_of(o)->ndim); }
 PyObject* numel(PyObject* o, PyObject*) { return PyLong_FromLongLong(impl_of(o)->numel); }
+PyObject* element_size(PyObject* o, PyObject*) { return PyLong_FromSize_t(item_size(impl_of(o)->dtype)); }
+PyObject* get_itemsize(PyObject* o, void*) { return element_size(o, nullptr); }
+PyObject* get_nbytes(PyObject* o, void*) { return PyLong_FromSize_t(impl_of(o)->bytes()); }
 PyObject* data_ptr(PyObject* o, PyObject*) { return PyLong_FromVoidPtr(impl_of(o)->data); }
 PyObject* is_contiguous(PyObject* o, PyObject*) { return PyBool_FromLong(impl_of(o)->contig); }
 
 int get_buffer(PyObject* o, Py_buffer* view, int flags) {
-  static const char* formats[kDTypes] = {"?", "i", "q", "f", "d"};
+  static const char* formats[kDTypes] = {"?", "B", "H", "I", "Q", "b", "h", "i", "q", "e", "", "f", "d", "Zf", "Zd"};
   static_assert(sizeof(int64_t) == sizeof(Py_ssize_t));
   TensorImpl* t = impl_of(o);
   view->obj = nullptr;
   if (t->requires_grad)
     return PyErr_SetString(PyExc_BufferError, "the memory of a tensor that requires grad: use detach() first"), -1;
+  if (t->dtype == DType::kBFloat16)
+    return PyErr_SetString(PyExc_BufferError, "bfloat16 has no format in the buffer protocol: use numpy()"), -1;
   if (!t->contig && !(flags & PyBUF_STRIDES))
     return PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous"), -1;
   auto* dims = new Py_ssize_t[2 * kMaxDim];
@@ -187,6 +197,7 @@ PyMethodDef methods[] = {
      "requires_grad_(on=True): sets requires_grad, gives the tensor back."},
     {"stride", stride, METH_NOARGS, "The steps from element to element along each axis, in elements."},
     {"numel", numel, METH_NOARGS, "The number of elements."},
+    {"element_size", element_size, METH_NOARGS, "The bytes of one element."},
     {"data_ptr", data_ptr, METH_NOARGS, "The address of the first element."},
     {"_is_view", is_view, METH_NOARGS, "Whether it shows the memory of another tensor, _base."},
     {"is_contiguous", is_contiguous, METH_NOARGS, "Whether the elements lie in C order without gaps."},
@@ -197,6 +208,8 @@ PyGetSetDef getset[] = {
     {"shape", get_shape, nullptr, "The size of each axis.", nullptr},
     {"ndim", get_ndim, nullptr, "The number of axes.", nullptr},
     {"dtype", get_dtype, nullptr, "The element type.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "The bytes of one element.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "The bytes of all elements.", nullptr},
     {"requires_grad", get_requires_grad, set_requires_grad, "Whether gradients flow into this tensor.", nullptr},
     {"is_leaf", get_is_leaf, nullptr, "Whether no recorded op made this tensor.", nullptr},
     {"grad", get_grad, set_grad, "The accumulated gradient, or None.", nullptr},

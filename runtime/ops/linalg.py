@@ -8,7 +8,7 @@ from .shape import squeeze, unsqueeze
 
 @primitive(
     rule="matmul",
-    kinds="if",
+    kinds="ifc",
     flops=lambda a, b, out: 2 * out.size * a.shape[-1],
     samples=(
         sample((2, 3), (3, 4)),

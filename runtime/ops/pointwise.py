@@ -6,7 +6,7 @@ from ..spec import Mask, Spec
 from .grads import unbroadcast
 
 
-@pointwise(source="{a} + {b}")
+@pointwise(source="{a} + {b}", kinds="bifc")
 def add(xp, a, b):
     """a + b, element by element.
 
@@ -21,7 +21,7 @@ def _(ct, a: Spec, b: Spec):
     return unbroadcast(ct, a), unbroadcast(ct, b)
 
 
-@pointwise(source="{a} - {b}", kinds="if", aliases=("subtract",))
+@pointwise(source="{a} - {b}", kinds="ifc", aliases=("subtract",))
 def sub(xp, a, b):
     """a - b, element by element.
 
@@ -36,7 +36,7 @@ def _(ct, a: Spec, b: Spec):
     return unbroadcast(ct, a), unbroadcast(-ct, b)
 
 
-@pointwise(source="{a} * {b}", aliases=("multiply",))
+@pointwise(source="{a} * {b}", kinds="bifc", aliases=("multiply",))
 def mul(xp, a, b):
     """a * b, element by element.
 
@@ -51,7 +51,7 @@ def _(ct, a, b):
     return unbroadcast(ct * b, a), unbroadcast(ct * a, b)
 
 
-@pointwise(source="{a} / {b}", dtype="float", domain=(0.5, 2.0), aliases=("divide",))
+@pointwise(source="{a} / {b}", dtype="float", kinds="bifc", domain=(0.5, 2.0), aliases=("divide",))
 def div(xp, a, b):
     """a / b, element by element; integers are divided as floats.
 
@@ -67,7 +67,7 @@ def _(ct, a, b):
     return unbroadcast(by_a, a), unbroadcast(-by_a * (a / b), b)
 
 
-@pointwise(source="-{a}", kinds="if", aliases=("negative",))
+@pointwise(source="-{a}", kinds="ifc", aliases=("negative",))
 def neg(xp, a):
     """-a, element by element.
 

@@ -79,6 +79,7 @@ def recordings(draw: st.DrawFn) -> Recording:
         clock=Clock(0, 10**18, draw(st.sampled_from([1.0, 0.4]))),
         pid=40,
         ops=["add"],
+        dtypes=["bool", "int32", "int64", "float32"],
         strings=["", "forward", "silu"],
         shapes=[(), (("float32", (2, 3)),)],
         allocated_bytes=1000,

@@ -15,6 +15,7 @@ from perflab.profiler.recording import Clock, Recording, backward_name, to_trace
 OPS = ["add", "take_along", "exp", "reshape"]
 STRINGS = ["", "forward", "block.0", "hook", "MyFunctionBackward", "silu"]
 SHAPES = [(), (("float32", (2, 3)), ("int64", ()))]
+DTYPES = ["bool", "int32", "int64", "float32"]
 NATIVE_FLOAT32, NUMPY_INT64, VIEW = 1 | 3 << 3, 2 | 2 << 3, 0
 OUTPUT = 1 << 8
 
@@ -38,6 +39,7 @@ def convert(*events: dict[str, int], clock: Clock = Clock(0, 10**18, 1.0), **opt
         clock=clock,
         pid=40,
         ops=OPS,
+        dtypes=DTYPES,
         strings=STRINGS,
         shapes=SHAPES,
         threads={40: "MainThread"},
@@ -160,6 +162,7 @@ def test_memory_runs_up_and_down_over_all_threads() -> None:
         clock=Clock(0, 10**18, 1.0),
         pid=40,
         ops=OPS,
+        dtypes=DTYPES,
         strings=STRINGS,
         shapes=SHAPES,
         allocated_bytes=1000,

@@ -57,11 +57,7 @@ def test_filled_tensors() -> None:
 
 
 def test_what_cannot_become_a_tensor_is_refused() -> None:
-    with pytest.raises(
-        rt.DTypeError, match="unknown dtype complex128: use one of bool, int32, int64, float32, float64"
-    ):
-        rt.tensor(1j)
-    with pytest.raises(rt.DTypeError, match="unknown dtype <U1"):
+    with pytest.raises(rt.DTypeError, match="unknown dtype <U1: use one of bool, uint8, uint16"):
         rt.tensor("a")
     with pytest.raises(rt.ArgumentError, match="the nested lists differ in length"):
         rt.tensor([[1.0], [1.0, 2.0]])
@@ -81,6 +77,5 @@ def test_dtypes() -> None:
         assert pickle.loads(pickle.dumps(dtype)) is dtype
         assert repr(dtype) == f"perflab.{dtype.name}"
     assert (as_dtype(bool), as_dtype(int), as_dtype(float)) == (rt.bool_, rt.int64, rt.float32)
-    assert [d.kind for d in DTYPES] == ["b", "i", "i", "f", "f"]
     with pytest.raises(rt.DTypeError, match="unknown dtype list"):
         as_dtype(list)

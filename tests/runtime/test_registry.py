@@ -215,8 +215,8 @@ def test_every_public_name_has_its_function() -> None:
         (
             rt.DTypeError,
             (TypeError,),
-            "unknown dtype float16: use one of bool, int32",
-            lambda: rt.zeros(2, dtype="float16"),
+            "unknown dtype float8: use one of bool, uint8",
+            lambda: rt.zeros(2, dtype="float8"),
         ),
     ],
 )

@@ -116,8 +116,12 @@ def test_arrays_that_cannot_be_shared_are_refused() -> None:
     frozen.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
         rt.from_numpy(frozen)
-    with pytest.raises(DTypeError, match=re.escape("use bool, int32, int64, float32 or float64")):
-        rt.from_numpy(np.ones(3, dtype=np.float16))
+    with pytest.raises(DTypeError, match="elements of format 'g' have no dtype here: convert them with astype"):
+        rt.from_numpy(np.ones(3, dtype=np.longdouble))
+    with pytest.raises(DTypeError, match="elements of format '>f' have no dtype here"):
+        rt.from_numpy(np.ones(3, dtype=">f4"))
+    with pytest.raises(DTypeError, match=re.escape("not aligned to their size: pass array.copy()")):
+        rt.from_numpy(np.frombuffer(bytearray(9), np.float32, 2, offset=1))
     with pytest.raises(DTypeError, match="not list"):
         rt.from_numpy([1.0])  # type: ignore[arg-type]
 

@@ -20,22 +20,43 @@ void copy_row(const char* from, int64_t from_step, char* to, int64_t to_step, in
       using Byte = std::conditional_t<std::is_same_v<From, bool>, uint8_t, From>;
       const Byte* __restrict x = reinterpret_cast<const Byte*>(from);
       To* __restrict y = reinterpret_cast<To*>(to);
-      for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);
+      for (int64_t i = 0; i < n; ++i) y[i] = convert<To>(x[i]);
     }
   } else if (from_step == 0 && to_step == kTo) {
-    const To value = static_cast<To>(*reinterpret_cast<const From*>(from));
+    const To value = convert<To>(*reinterpret_cast<const From*>(from));
     To* y = reinterpret_cast<To*>(to);
     for (int64_t i = 0; i < n; ++i) y[i] = value;
   } else {
     for (int64_t i = 0; i < n; ++i) {
-      *reinterpret_cast<To*>(to + i * to_step) = static_cast<To>(*reinterpret_cast<const From*>(from + i * from_step));
+      *reinterpret_cast<To*>(to + i * to_step) = convert<To>(*reinterpret_cast<const From*>(from + i * from_step));
     }
   }
 }
 
+using CopyRow = void (*)(const char* from, int64_t from_step, char* to, int64_t to_step, int64_t n);
+
+// Elements of one dtype are copied as words of their size; each pair of different dtypes has its own row.
+CopyRow row_of(DType from, DType to) {
+  if (from == to) {
+    switch (item_size(to)) {
+      case 1:
+        return copy_row<uint8_t, uint8_t>;
+      case 2:
+        return copy_row<uint16_t, uint16_t>;
+      case 4:
+        return copy_row<uint32_t, uint32_t>;
+      case 8:
+        return copy_row<uint64_t, uint64_t>;
+      default:
+        return copy_row<std::complex<double>, std::complex<double>>;
+    }
+  }
+  return visit(from,
+               [&](auto a) { return visit(to, [](auto b) -> CopyRow { return copy_row<decltype(a), decltype(b)>; }); });
+}
+
 // A transpose reads across cache lines: in tiles each line is read once. The plane is the row and the axis outside it.
-template <class From, class To>
-void copy_tiled(const Walk& w) {
+void copy_tiled(CopyRow copy_row, const Walk& w) {
   constexpr int64_t kTile = 16;
   const int d = w.ndim;
   const int64_t rows = w.shape[d], to_row = w.strides[d][0], from_row = w.strides[d][1];
@@ -43,43 +64,35 @@ void copy_tiled(const Walk& w) {
     for (int64_t j = 0; j < w.n; j += kTile) {
       const int64_t m = rows - i < kTile ? rows - i : kTile, n = w.n - j < kTile ? w.n - j : kTile;
       for (int64_t r = i; r < i + m; ++r) {
-        copy_row<From, To>(w.p[1] + r * from_row + j * w.step[1], w.step[1], w.p[0] + r * to_row + j * w.step[0],
-                           w.step[0], n);
+        copy_row(w.p[1] + r * from_row + j * w.step[1], w.step[1], w.p[0] + r * to_row + j * w.step[0], w.step[0], n);
       }
     }
   }
 }
 
 // `from` broadcasts to `to`.
-template <class From, class To>
-void copy(const Layout& from, const Layout& to) {
-  if (to.numel == 1) {
-    *to.as<To>() = static_cast<To>(*from.as<From>());
-    return;
-  }
+void copy_any(const Layout& from, const Layout& to) {
+  const CopyRow copy_row = row_of(from.dtype, to.dtype);
+  const int64_t from_size = static_cast<int64_t>(item_size(from.dtype));
+  const int64_t to_size = static_cast<int64_t>(item_size(to.dtype));
   if (from.contig && to.contig && (from.numel == to.numel || from.numel == 1)) {
-    const int64_t step = from.numel == 1 ? 0 : sizeof(From);
+    const int64_t step = from.numel == 1 ? 0 : from_size;
     const char* x = from.as<char>();
-    To* y = to.as<To>();
-    share(to.numel, kShare, [=](int64_t i, int64_t end) {
-      copy_row<From, To>(x + i * step, step, reinterpret_cast<char*>(y + i), sizeof(To), end - i);
-    });
+    char* y = to.as<char>();
+    share(to.numel, kShare,
+          [=](int64_t i, int64_t end) { copy_row(x + i * step, step, y + i * to_size, to_size, end - i); });
     return;
   }
   const Layout* operands[] = {&to, &from};
   Walk w(operands, 2);
   if (w.empty()) return;
-  if (w.ndim > 0 && w.strides[w.ndim - 1][1] == sizeof(From) && w.step[1] > 64) {
+  if (w.ndim > 0 && w.strides[w.ndim - 1][1] == from_size && w.step[1] > 64) {
     --w.ndim;  // the walk goes from plane to plane
     w.rows /= w.shape[w.ndim];
-    each_row(w, w.n * w.shape[w.ndim], copy_tiled<From, To>);
+    each_row(w, w.n * w.shape[w.ndim], [=](const Walk& w) { copy_tiled(copy_row, w); });
     return;
   }
-  each_row(w, w.n, [](const Walk& w) { copy_row<From, To>(w.p[1], w.step[1], w.p[0], w.step[0], w.n); });
-}
-
-void copy_any(const Layout& from, const Layout& to) {
-  visit(from.dtype, [&](auto a) { visit(to.dtype, [&](auto b) { copy<decltype(a), decltype(b)>(from, to); }); });
+  each_row(w, w.n, [=](const Walk& w) { copy_row(w.p[1], w.step[1], w.p[0], w.step[0], w.n); });
 }
 
 // In the order of the input's elements: a reshape changes the output's shape.
