@@ -32,7 +32,7 @@ class finfo:
         given = _dtype_of(dtype)
         if given.kind not in "fc":
             raise DTypeError(f"finfo is of floats, not of {given.name}: use iinfo")
-        limits = ml_dtypes.finfo(given.numpy)
+        limits: Any = ml_dtypes.finfo(given.numpy)  # type: ignore[no-untyped-call]
         found = as_dtype(limits.dtype)
         for name, value in (("dtype", found), ("bits", found.itemsize * 8)):
             object.__setattr__(self, name, value)
