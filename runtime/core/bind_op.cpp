@@ -106,15 +106,13 @@ nb::object attributes(const Op& op, const Attrs& attrs) {
 template <class F>
 void in_python(const Op& op, F f) {
   Gil gil("python kernel of " + op.name);
-  bool was = std::exchange(grad_enabled, false);
+  GradMode off(false);
   try {
     f();
   } catch (nb::python_error& e) {
-    grad_enabled = was;
     e.restore();
     throw PythonError();
   }
-  grad_enabled = was;
 }
 
 void infer_in_python(const Op& op, In in, int nin, const Attrs& attrs, Array* out, int nout) {
