@@ -188,10 +188,4 @@ class Pass : PassInfo {
   int64_t stamp_ = 0;
 };
 
-struct GradMode {  // within a pass
-  explicit GradMode(bool on) : was(std::exchange(grad_enabled, on)) {}
-  ~GradMode() { grad_enabled = was; }
-  bool was;
-};
-
 }  // namespace perflab

@@ -39,6 +39,11 @@ extern void (*release_hooks)(TensorImpl*);
 extern void (*release_wrapper)(void*);  // set by py_tensor_life.cpp; copes with not holding the GIL
 
 inline thread_local bool grad_enabled = true;
+struct GradMode {  // within a scope
+  explicit GradMode(bool on) : was(std::exchange(grad_enabled, on)) {}
+  ~GradMode() { grad_enabled = was; }
+  bool was;
+};
 
 struct Operand {
   const Array* array;
