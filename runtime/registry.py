@@ -8,7 +8,7 @@ import functools
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from .program import Symbol, call_on_symbols, set_operators, trace
 from .spec import DTYPES, Spec, bfloat16, float16
 
 OPS: dict[str, Op] = {}
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(eq=False)
@@ -177,17 +180,17 @@ def _define(op: Op) -> Any:
 
 def composite(
     *, samples: Sequence[Sample], aliases: Sequence[str] = (), public: bool = True, method: bool = True
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Declare a function made of ops. Its calls stand in traces as one slice around those of its ops."""
 
-    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(body: Callable[P, R]) -> Callable[P, R]:
         name = body.__name__
         if not body.__doc__:
             raise OpError(f"{name}: declare a docstring")
         event = _core.intern(name)
 
         @functools.wraps(body)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
             if not _core.is_recording():
                 return body(*args, **kwargs)
             begin = _core.recorder_ticks()

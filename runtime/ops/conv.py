@@ -12,13 +12,7 @@ from ..errors import ShapeError
 from ..op import Sample, sample
 from ..registry import primitive
 from ..spec import Spec
-
-Pair = tuple[int, ...]
-
-
-def positions(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """At how many places along an axis a window fits."""
-    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+from .windows import Pair, places, windows_of
 
 
 def _check(name: str, a: Spec, weight: Spec, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> None:
@@ -41,7 +35,7 @@ def _check(name: str, a: Spec, weight: Spec, stride: Pair, padding: Pair, dilati
 
 def _conv2d_spec(a: Spec, weight: Spec, *, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> Spec:
     _check("conv2d", a, weight, stride, padding, dilation, groups)
-    sizes = [positions(*s) for s in zip(a.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)]
+    sizes = [places(*s) for s in zip(a.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)]
     if min(sizes) < 1:
         raise ShapeError(
             f"conv2d: a kernel of {weight.shape[2:]}, dilated by {dilation}, does not fit into {a.shape[2:]} padded by "
@@ -72,11 +66,7 @@ def _fits(name: str, a: Spec, weight: Spec, g: Spec, stride: Pair, padding: Pair
 
 def _columns(xp: Any, a: Any, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> Any:
     """The windows of a as rows of a matrix for each group: (groups, N * positions, channels / groups * kernel)."""
-    (ph, pw), (dh, dw) = padding, dilation
-    padded = xp.pad(a, ((0, 0), (0, 0), (ph, ph), (pw, pw)))
-    reach = (dh * (kernel[0] - 1) + 1, dw * (kernel[1] - 1) + 1)
-    windows = xp.lib.stride_tricks.sliding_window_view(padded, reach, axis=(2, 3))
-    windows = windows[:, :, :: stride[0], :: stride[1], ::dh, ::dw]
+    windows = windows_of(xp, a, 0, kernel, stride, padding, dilation)
     n, c, rows, columns = windows.shape[:4]
     grouped = windows.reshape(n, groups, c // groups, rows, columns, *kernel).transpose(1, 0, 3, 4, 2, 5, 6)
     return grouped.reshape(groups, n * rows * columns, c // groups * kernel[0] * kernel[1])
@@ -106,7 +96,7 @@ def _gradient_samples(order: str) -> tuple[Sample, ...]:
         attributes = _PLAIN | given
         shapes = {"a": a, "w": w}
         sizes = zip(a[2:], w[2:], attributes["stride"], attributes["padding"], attributes["dilation"], strict=True)
-        shapes["g"] = (a[0], w[0], *(positions(*s) for s in sizes))
+        shapes["g"] = (a[0], w[0], *(places(*s) for s in sizes))
         made.append(sample(*(shapes[name] for name in order), **attributes))
     return tuple(made)
 
@@ -134,7 +124,7 @@ def conv2d(
     [[[[4.0, 4.0], [4.0, 4.0]]]]
     """
     kernel = weight.shape[2:]
-    sizes = [positions(*s) for s in zip(a.shape[2:], kernel, stride, padding, dilation, strict=True)]
+    sizes = [places(*s) for s in zip(a.shape[2:], kernel, stride, padding, dilation, strict=True)]
     columns = _columns(xp, a, kernel, stride, padding, dilation, groups)
     filters = weight.reshape(groups, weight.shape[0] // groups, math.prod(weight.shape[1:]))
     out = columns @ xp.swapaxes(filters, 1, 2)

@@ -1,10 +1,4 @@
-"""Pooling over two axes: the largest element, or the mean, of each window of a plane.
-
-Windows have kernel, stride, padding and dilation as (rows, columns). With `ceil_mode` a last window may hang over the
-end, as long as it starts inside the plane or its padding on the left.
-"""
-
-from typing import Any
+"""Pooling over two axes: the largest element of each window of a plane."""
 
 import numpy as np
 
@@ -12,15 +6,7 @@ from ..errors import ShapeError
 from ..op import sample
 from ..registry import primitive
 from ..spec import Indices, Spec, int64
-
-Pair = tuple[int, ...]
-
-
-def _places(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
-    """How many windows an axis has."""
-    span = size + 2 * padding - dilation * (kernel - 1) - 1
-    places = (span + (stride - 1) * ceil_mode) // stride + 1
-    return places - (ceil_mode and (places - 1) * stride >= size + padding)
+from .windows import Pair, divided, places, windows_of
 
 
 def pooled_sizes(
@@ -36,25 +22,10 @@ def pooled_sizes(
         raise ShapeError(f"{name}: dilation is two numbers of at least 1, not {dilation}")
     if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
         raise ShapeError(f"{name}: padding {padding} is more than half of the kernel {kernel}")
-    sizes = [_places(*s, ceil_mode) for s in zip(a.shape[2:], kernel, stride, padding, dilation, strict=True)]
+    sizes = [places(*s, ceil_mode) for s in zip(a.shape[2:], kernel, stride, padding, dilation, strict=True)]
     if min(sizes) < 1:
         raise ShapeError(f"{name}: a kernel of {kernel} does not fit into {a.shape[2:]} padded by {padding}")
     return (*a.shape[:2], *sizes)
-
-
-def _windows(
-    xp: Any, a: Any, fill: float, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
-) -> Any:
-    """The windows of a, padded with `fill`: (N, channels, rows, columns, *kernel)."""
-    pads = [(0, 0), (0, 0)]
-    reach = []
-    for size, k, s, p, d in zip(a.shape[2:], kernel, stride, padding, dilation, strict=True):
-        end = (_places(size, k, s, p, d, ceil_mode) - 1) * s + d * (k - 1) + 1 - size - p
-        pads.append((p, max(end, 0)))
-        reach.append(d * (k - 1) + 1)
-    padded = xp.pad(a, pads, constant_values=fill)
-    windows = xp.lib.stride_tricks.sliding_window_view(padded, tuple(reach), axis=(2, 3))
-    return windows[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]]
 
 
 def _max_pool2d_spec(a: Spec, *, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool) -> Spec:
@@ -98,7 +69,7 @@ def max_pool2d(
     >>> max_pool2d(tensor([[[[1.0, 2.0], [4.0, 3.0]]]]), kernel=(2, 2), stride=(2, 2)).tolist()
     [[[[4.0]]]]
     """
-    return _windows(xp, a, -xp.inf, kernel, stride, padding, dilation, ceil_mode).max((-2, -1))
+    return windows_of(xp, a, -xp.inf, kernel, stride, padding, dilation, ceil_mode).max((-2, -1))
 
 
 @max_pool2d.vjp
@@ -125,7 +96,7 @@ def max_pool2d_indices(
     >>> max_pool2d_indices(tensor([[[[1.0, 2.0], [4.0, 3.0]]]]), kernel=(2, 2), stride=(2, 2)).tolist()
     [[[[2]]]]
     """
-    windows = _windows(xp, a, -xp.inf, kernel, stride, padding, dilation, ceil_mode)
+    windows = windows_of(xp, a, -xp.inf, kernel, stride, padding, dilation, ceil_mode)
     rows, columns = windows.shape[2:4]
     i, j = xp.divmod(windows.reshape(*windows.shape[:4], kernel[0] * kernel[1]).argmax(-1), kernel[1])
     row = xp.arange(rows)[:, None] * stride[0] - padding[0] + i * dilation[0]
@@ -133,6 +104,83 @@ def max_pool2d_indices(
     # Padding wins only among elements that are all -inf: then the first element behind it is chosen.
     row, column = (xp.where(x < 0, x + -(x // d) * d, x) for x, d in ((row, dilation[0]), (column, dilation[1])))
     return row * a.shape[3] + column
+
+
+# --- windows that divide a plane evenly
+
+
+def divided_sizes(name: str, a: Spec, output_size: Pair) -> tuple[int, ...]:
+    """The shape of a with its planes divided into output_size windows. Raises ShapeError where that cannot be."""
+    if a.ndim != 4 or 0 in a.shape[2:]:
+        raise ShapeError(
+            f"{name}: the input is (N, channels, rows, columns) with planes that hold something, not {a.shape}"
+        )
+    if len(output_size) != 2 or min(output_size) < 0:
+        raise ShapeError(f"{name}: output_size is two numbers of at least 0, not {output_size}")
+    return (*a.shape[:2], *output_size)
+
+
+def _adaptive_spec(a: Spec, *, output_size: Pair) -> Spec:
+    return Spec(divided_sizes("adaptive_max_pool2d", a, output_size), a.dtype)
+
+
+def _adaptive_indices_spec(a: Spec, *, output_size: Pair) -> Spec:
+    return Spec(divided_sizes("adaptive_max_pool2d", a, output_size), int64)
+
+
+ADAPTIVE_SAMPLES = tuple(
+    sample(shape, output_size=size)
+    for shape, size in (((2, 3, 4, 6), (2, 3)), ((1, 2, 5, 4), (3, 3)), ((1, 1, 2, 2), (3, 1)))
+)
+
+
+@primitive(
+    infer=_adaptive_spec,
+    kinds="f",
+    flops=lambda a, out, output_size: a.size,
+    samples=ADAPTIVE_SAMPLES,
+    public=False,
+)
+def adaptive_max_pool2d(xp, a, *, output_size: tuple[int, ...]):
+    """The largest element of each of output_size windows that divide a plane evenly.
+
+    >>> adaptive_max_pool2d(tensor([[[[1.0, 2.0], [4.0, 3.0]]]]), output_size=(1, 2)).tolist()
+    [[[[4.0, 3.0]]]]
+    """
+    out = xp.empty((*a.shape[:2], *output_size), a.dtype)
+    for i, j, window in divided(a, output_size):
+        out[:, :, i, j] = a[window].max((2, 3))
+    return out
+
+
+@adaptive_max_pool2d.vjp
+def _(ct, a, *, output_size):
+    return put_in_planes(ct, a, adaptive_max_pool2d_indices(a, output_size=output_size))
+
+
+@primitive(
+    infer=_adaptive_indices_spec,
+    dtype="index",
+    kinds="f",
+    flops=lambda a, out, output_size: a.size,
+    samples=ADAPTIVE_SAMPLES,
+    public=False,
+)
+def adaptive_max_pool2d_indices(xp, a, *, output_size: tuple[int, ...]):
+    """Where in its plane, counted row by row, the element is that adaptive_max_pool2d chooses.
+
+    >>> adaptive_max_pool2d_indices(tensor([[[[1.0, 2.0], [4.0, 3.0]]]]), output_size=(1, 2)).tolist()
+    [[[[2, 3]]]]
+    """
+    out = xp.empty((*a.shape[:2], *output_size), xp.int64)
+    for i, j, window in divided(a, output_size):
+        part = a[window]
+        row, column = xp.divmod(part.reshape(*a.shape[:2], part.shape[2] * part.shape[3]).argmax(-1), part.shape[3])
+        out[:, :, i, j] = (row + window[2].start) * a.shape[3] + column + window[3].start
+    return out
+
+
+# --- elements of planes
 
 
 def _planes_spec(a: Spec, indices: Spec) -> Spec:
