@@ -4,6 +4,7 @@ from .. import registry
 from . import (
     activation,
     avg_pool,
+    binary,
     bitwise,
     blend,
     bounds,
@@ -32,6 +33,7 @@ from . import (
 __all__ = [
     "activation",
     "avg_pool",
+    "binary",
     "bitwise",
     "blend",
     "bounds",

@@ -110,6 +110,103 @@ CASES: dict[str, Case] = {
         lambda F, x, y: F.cross_entropy(x, y, reduction="none"),
         [(2, 3, 2, 2), np.array([[[0, 1], [2, -100]], [[0, 0], [1, 1]]])],
     ),
+    "cross_entropy weights": (
+        lambda F, x, y, w: F.cross_entropy(x, y, w, ignore_index=1),
+        [(4, 3), np.array([2, 0, 1, 2]), np.array([0.5, 1.0, 3.0])],
+    ),
+    "cross_entropy smoothing": (
+        lambda F, x, y, w: F.cross_entropy(x, y, w, label_smoothing=0.2),
+        [(4, 3, 2), np.array([[2, 0], [1, 2], [0, -100], [1, 1]]), np.array([0.5, 1.0, 3.0])],
+    ),
+    "cross_entropy smoothing alone": (
+        lambda F, x, y: F.cross_entropy(x, y, label_smoothing=0.2, reduction="none"),
+        [(3, 3), np.array([2, 0, -100])],
+    ),
+    "cross_entropy probabilities": (
+        lambda F, x, y, w: F.cross_entropy(x, y, w, label_smoothing=0.2),
+        [(4, 3, 2), (4, 3, 2), np.array([0.5, 1.0, 3.0])],
+    ),
+    "cross_entropy of one row's probabilities": (lambda F, x, y: F.cross_entropy(x, y), [(3,), (3,)]),
+    "nll_loss": (
+        lambda F, x, y, w: F.nll_loss(x, y, w, ignore_index=0),
+        [(4, 3), np.array([2, 0, 1, 2]), np.array([0.5, 1.0, 3.0])],
+    ),
+    "nll_loss pixels": (lambda F, x, y: F.nll_loss(x, y, reduction="none"), [(2, 3, 2), np.array([[0, 1], [2, -100]])]),
+    "mse_loss": (lambda F, x, y: F.mse_loss(x, y), [(3, 4), (3, 4)]),
+    "l1_loss": (lambda F, x, y: F.l1_loss(x, y, reduction="sum"), [(3, 4), (3, 4)]),
+    "smooth_l1_loss": (lambda F, x, y: F.smooth_l1_loss(x, y, beta=0.7), [(3, 4), (3, 4)]),
+    "smooth_l1_loss straight": (lambda F, x, y: F.smooth_l1_loss(x, y, beta=0.0), [(3, 4), (3, 4)]),
+    "huber_loss": (lambda F, x, y: F.huber_loss(x, y, delta=0.7, reduction="none"), [(3, 4), (3, 4)]),
+    "binary_cross_entropy": (
+        lambda F, x, y, w: F.binary_cross_entropy(F.sigmoid(x), F.sigmoid(y), w),
+        [(3, 4), (3, 4), np.array([0.5, 1.0, 3.0, 2.0])],
+    ),
+    "binary_cross_entropy at the ends": (
+        lambda F, x, y: F.binary_cross_entropy(F.hardtanh(9.0 * x, 0.0, 1.0), y, reduction="none"),
+        [(4,), np.array([0.0, 1.0, 1.0, 0.0])],
+    ),
+    "binary_cross_entropy_with_logits": (
+        lambda F, x, y, w, p: F.binary_cross_entropy_with_logits(50.0 * x, y, w, pos_weight=p),
+        [(3, 4), (3, 4), np.array([0.5, 1.0, 3.0, 2.0]), np.array([2.0, 1.0, 3.0, 0.5])],
+    ),
+    "kl_div": (
+        lambda F, x, y: F.kl_div(F.log_softmax(x, dim=1), F.softmax(y, dim=1), reduction="batchmean"),
+        [(3, 4), (3, 4)],
+    ),
+    "kl_div of zeros": (lambda F, x, y: F.kl_div(x, y, reduction="sum"), [(3,), np.array([0.0, 0.25, 0.75])]),
+    "kl_div of logarithms": (lambda F, x, y: F.kl_div(x, y, log_target=True, reduction="none"), [(3, 4), (3, 4)]),
+    "gaussian_nll_loss": (
+        lambda F, x, y, v: F.gaussian_nll_loss(x, y, v, full=True, eps=0.7),
+        [(3, 4), (3, 4), np.array([[0.5], [1.0], [2.0]])],
+    ),
+    "normalize": (lambda F, x: F.normalize(x), [(3, 4)]),
+    "normalize by another norm": (lambda F, x: F.normalize(x, p=4.0, dim=0), [(3, 4)]),
+    "cosine_similarity": (lambda F, x, y: F.cosine_similarity(x, y), [(3, 4, 2), (3, 4, 1)]),
+    "pairwise_distance": (lambda F, x, y: F.pairwise_distance(x, y, keepdim=True), [(3, 4), (3, 4)]),
+    "pairwise_distance of 1": (lambda F, x, y: F.pairwise_distance(x, y, p=1.0), [(3, 4), (3, 4)]),
+    "cosine_embedding_loss": (
+        lambda F, x, y, t: F.cosine_embedding_loss(x, y, t, margin=-0.3),
+        [(3, 4), (3, 4), np.array([1, -1, -1])],
+    ),
+    "margin_ranking_loss": (
+        lambda F, x, y, t: F.margin_ranking_loss(x, y, t, margin=0.3),
+        [(4,), (4,), np.array([1.0, -1.0, -1.0, 1.0])],
+    ),
+    "triplet_margin_loss": (
+        lambda F, x, y, z: F.triplet_margin_loss(x, y, z, margin=2.0, swap=True, reduction="none"),
+        [(5, 4), (5, 4), (5, 4)],
+    ),
+    "bilinear": (lambda F, x, y, w, b: F.bilinear(x, y, w, b), [(2, 3, 4), (2, 3, 5), (6, 4, 5), (6,)]),
+    "embedding": (lambda F, w, x: F.embedding(x, w, padding_idx=-1), [(4, 3), np.array([[0, 3], [3, 1]])]),
+    "embedding_bag": (lambda F, w, x: F.embedding_bag(x, w), [(4, 3), np.array([[0, 3, 3], [3, 1, 1]])]),
+    "embedding_bag sum": (
+        lambda F, w, x, o, f: F.embedding_bag(x, w, o, mode="sum", per_sample_weights=f, padding_idx=1),
+        [(4, 3), np.array([0, 3, 1, 2, 2]), np.array([0, 2, 2]), (5,)],
+    ),
+    "embedding_bag mean": (
+        lambda F, w, x, o: F.embedding_bag(x, w, o, include_last_offset=True, padding_idx=2),
+        [(4, 3), np.array([0, 3, 1, 2, 2]), np.array([0, 2, 2, 5])],
+    ),
+    "embedding_bag max": (
+        lambda F, w, x, o: F.embedding_bag(x, w, o, mode="max"),
+        [(4, 3), np.array([0, 3, 1, 2, 2]), np.array([0, 2, 2])],
+    ),
+    "attention": (
+        lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v),
+        [(2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 7)],
+    ),
+    "attention causal": (
+        lambda F, q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.3),
+        [(2, 5, 4), (2, 6, 4), (2, 6, 7)],
+    ),
+    "attention blind": (
+        lambda F, q, k, v, m: F.scaled_dot_product_attention(q, k, v, m),
+        [(2, 3, 4), (2, 2, 4), (2, 2, 7), np.array([[True, False], [False, False], [True, True]])],
+    ),
+    "attention biased": (
+        lambda F, q, k, v, m: F.scaled_dot_product_attention(q, k, v, attn_mask=m),
+        [(2, 3, 4), (2, 2, 4), (2, 2, 7), (2, 3, 2)],
+    ),
     "cross_entropy one": (lambda F, x, y: F.cross_entropy(x, y), [(3,), np.array(1)]),
 }
 

@@ -29,9 +29,30 @@ from .activation import (
     tanhshrink,
     threshold,
 )
+from .attention import scaled_dot_product_attention
 from .conv import conv1d, conv2d, conv_transpose1d, conv_transpose2d, fold, unfold
-from .linear import linear
-from .loss import cross_entropy
+from .distance import (
+    cosine_embedding_loss,
+    cosine_similarity,
+    huber_loss,
+    l1_loss,
+    margin_ranking_loss,
+    mse_loss,
+    normalize,
+    pairwise_distance,
+    smooth_l1_loss,
+    triplet_margin_loss,
+)
+from .dropout import alpha_dropout, dropout, dropout1d, dropout2d
+from .linear import bilinear, linear
+from .loss import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    gaussian_nll_loss,
+    kl_div,
+    nll_loss,
+)
 from .norm import layer_norm
 from .pool import (
     adaptive_avg_pool1d,
@@ -44,24 +65,35 @@ from .pool import (
     max_pool2d,
 )
 from .resize import interpolate, pixel_shuffle, pixel_unshuffle
-from .sparse import embedding
+from .sparse import embedding, embedding_bag
 
 __all__ = [
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_max_pool1d",
     "adaptive_max_pool2d",
+    "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
+    "bilinear",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
     "celu",
     "conv1d",
     "conv2d",
     "conv_transpose1d",
     "conv_transpose2d",
+    "cosine_embedding_loss",
+    "cosine_similarity",
     "cross_entropy",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
     "elu",
     "embedding",
+    "embedding_bag",
     "fold",
+    "gaussian_nll_loss",
     "gelu",
     "glu",
     "gumbel_softmax",
@@ -69,23 +101,33 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "huber_loss",
     "interpolate",
+    "kl_div",
+    "l1_loss",
     "layer_norm",
     "leaky_relu",
     "linear",
     "log_softmax",
     "logsigmoid",
+    "margin_ranking_loss",
     "max_pool1d",
     "max_pool2d",
     "mish",
+    "mse_loss",
+    "nll_loss",
+    "normalize",
+    "pairwise_distance",
     "pixel_shuffle",
     "pixel_unshuffle",
     "prelu",
     "relu",
     "relu6",
+    "scaled_dot_product_attention",
     "selu",
     "sigmoid",
     "silu",
+    "smooth_l1_loss",
     "softmax",
     "softmin",
     "softplus",
@@ -94,5 +136,6 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "threshold",
+    "triplet_margin_loss",
     "unfold",
 ]

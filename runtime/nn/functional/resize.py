@@ -24,7 +24,7 @@ def interpolate(
 
     size, or scale_factor: a number, or one for each axis. mode: "nearest"; "nearest-exact", by the pixels' centres;
     "linear" (of one axis) or "bilinear" (of two) between the neighbours. align_corners: of these, whether the first and
-    last elements stay in place, instead of the edges. recompute_scale_factor: the ratio is that of the sizes, not what was given.
+    last elements stay in place, instead of the edges. recompute_scale_factor: the ratio is that of the sizes instead.
     Raises ShapeError and ArgumentError.
     """
     axes = input.ndim - 2
