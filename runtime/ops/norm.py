@@ -8,6 +8,8 @@ from ..registry import primitive
 from ..spec import Axes, Spec
 from .grads import unbroadcast
 from .pointwise import sqrt
+from .reduce import sum
+from .shape import reshape
 
 
 @primitive(
@@ -34,6 +36,15 @@ def _(ct, *, axis):
 def _standardized(xp: Any, a: Any, axes: tuple[int, ...], eps: float) -> Any:
     centred = a - xp.mean(a, axis=axes, keepdims=True)
     return centred / xp.sqrt(xp.mean(centred * centred, axis=axes, keepdims=True) + eps)
+
+
+def _pulled(xp: Any, g: Any, a: Any, axes: tuple[int, ...], eps: float) -> Any:
+    """The gradient for a, g being that of the normalised values."""
+    centred = a - xp.mean(a, axis=axes, keepdims=True)
+    scale = 1 / xp.sqrt(xp.mean(centred * centred, axis=axes, keepdims=True) + eps)
+    normal = centred * scale
+    along = xp.mean(g * normal, axis=axes, keepdims=True)
+    return scale * (g - xp.mean(g, axis=axes, keepdims=True) - normal * along)
 
 
 class _Statistics:
@@ -123,12 +134,7 @@ def layer_norm_input_grad(xp, g, a, weight, *, eps: float):
     >>> layer_norm_input_grad(ones(2), tensor([1.0, 3.0]), ones(2), eps=0.0).tolist()
     [0.0, 0.0]
     """
-    axes = tuple(range(-weight.ndim, 0))
-    centred = a - xp.mean(a, axis=axes, keepdims=True)
-    scale = 1 / xp.sqrt(xp.mean(centred * centred, axis=axes, keepdims=True) + eps)
-    normal, g = centred * scale, g * weight
-    along = xp.mean(g * normal, axis=axes, keepdims=True)
-    return scale * (g - xp.mean(g, axis=axes, keepdims=True) - normal * along)
+    return _pulled(xp, g * weight, a, tuple(range(-weight.ndim, 0)), eps)
 
 
 @layer_norm_input_grad.vjp
@@ -159,3 +165,109 @@ def layer_norm_weight_grad(xp, g, a, like: Spec, *, eps: float):
 def _(ct, g, a, like: Spec, *, eps: float):
     at = _Statistics(a, tuple(range(-like.ndim, 0)), eps)
     return ct * at.normal, at.pull(ct * g), None
+
+
+# --- over all axes but that of channels
+
+
+def _others(a: Any) -> tuple[int, ...]:
+    return (0, *range(2, a.ndim))
+
+
+def _per_channel(x: Any, a: Any, change: Any) -> Any:
+    """One number for each channel, in the shape that broadcasts to a."""
+    return change(x, (-1, *[1] * (a.ndim - 2)))
+
+
+def _check_batch_norm(a: Spec, weight: Spec) -> None:
+    if a.ndim < 2 or weight.shape != a.shape[1:2]:
+        raise ShapeError(f"batch_norm: the channels are axis 1 of {a.shape}, so a weight cannot be {weight.shape}")
+
+
+def _batch_norm_spec(a: Spec, weight: Spec, bias: Spec, *, eps: float) -> Spec:
+    _check_batch_norm(a, weight)
+    if bias.shape != weight.shape:
+        raise ShapeError(f"batch_norm: weight has shape {weight.shape}, but bias has {bias.shape}")
+    return Spec(a.shape, a.dtype)
+
+
+def _batch_input_grad_spec(g: Spec, a: Spec, weight: Spec, *, eps: float) -> Spec:
+    _check_batch_norm(a, weight)
+    return Spec(a.shape, a.dtype)
+
+
+def _batch_weight_grad_spec(g: Spec, a: Spec, like: Spec, *, eps: float) -> Spec:
+    _check_batch_norm(a, like)
+    return Spec(like.shape, a.dtype)
+
+
+@primitive(
+    infer=_batch_norm_spec,
+    kinds="f",
+    flops=lambda a, weight, bias, out, eps: 7 * a.size,
+    samples=(sample((4, 3), (3,), (3,)), sample((2, 2, 3, 2), (2,), (2,), eps=0.1)),
+    public=False,
+)
+def batch_norm(xp, a, weight, bias, *, eps: float = 1e-5):
+    """a, (N, channels, ...), normalised in each channel, times weight, plus bias, both (channels,).
+
+    >>> batch_norm(tensor([[1.0], [3.0]]), tensor([2.0]), tensor([1.0]), eps=0.0).tolist()
+    [[-1.0], [3.0]]
+    """
+    weight, bias = _per_channel(weight, a, xp.reshape), _per_channel(bias, a, xp.reshape)
+    return _standardized(xp, a, _others(a), eps) * weight + bias
+
+
+@batch_norm.vjp
+def _(ct, a, weight, bias: Spec, *, eps):
+    return (
+        batch_norm_input_grad(ct, a, weight, eps=eps),
+        batch_norm_weight_grad(ct, a, weight, eps=eps),
+        sum(ct, axis=_others(a)),
+    )
+
+
+@primitive(
+    infer=_batch_input_grad_spec,
+    kinds="f",
+    flops=lambda g, a, weight, out, eps: 14 * a.size,
+    samples=(sample((4, 3), (4, 3), (3,), eps=0.1), sample((2, 2, 3, 2), (2, 2, 3, 2), (2,), eps=0.1)),
+    public=False,
+)
+def batch_norm_input_grad(xp, g, a, weight, *, eps: float):
+    """batch_norm's gradient for its input, g being that of its result.
+
+    >>> batch_norm_input_grad(ones((2, 1)), tensor([[1.0], [3.0]]), ones(1), eps=0.0).tolist()
+    [[0.0], [0.0]]
+    """
+    return _pulled(xp, g * _per_channel(weight, a, xp.reshape), a, _others(a), eps)
+
+
+@batch_norm_input_grad.vjp
+def _(ct, g, a, weight, *, eps: float):
+    at = _Statistics(a, _others(a), eps)
+    pulled, scale = at.pull(ct), _per_channel(weight, a, reshape)
+    return pulled * scale, at.pull_twice(g * scale, ct), sum(pulled * g, axis=at.axes)
+
+
+@primitive(
+    infer=_batch_weight_grad_spec,
+    kinds="f",
+    flops=lambda g, a, like, out, eps: 9 * a.size,
+    samples=(sample((4, 3), (4, 3), (3,), eps=0.1), sample((2, 2, 3, 2), (2, 2, 3, 2), (2,), eps=0.1)),
+    public=False,
+)
+def batch_norm_weight_grad(xp, g, a, like: Spec, *, eps: float):
+    """batch_norm's gradient for its weight, g being that of its result.
+
+    >>> batch_norm_weight_grad(ones((2, 1)), tensor([[1.0], [3.0]]), ones(1), eps=0.0).tolist()
+    [0.0]
+    """
+    return xp.sum(g * _standardized(xp, a, _others(a), eps), axis=_others(a))
+
+
+@batch_norm_weight_grad.vjp
+def _(ct, g, a, *, eps: float):
+    at = _Statistics(a, _others(a), eps)
+    scale = _per_channel(ct, a, reshape)
+    return scale * at.normal, at.pull(scale * g), None

@@ -53,7 +53,7 @@ from .loss import (
     kl_div,
     nll_loss,
 )
-from .norm import layer_norm
+from .norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from .pool import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -75,6 +75,7 @@ __all__ = [
     "alpha_dropout",
     "avg_pool1d",
     "avg_pool2d",
+    "batch_norm",
     "bilinear",
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
@@ -96,12 +97,14 @@ __all__ = [
     "gaussian_nll_loss",
     "gelu",
     "glu",
+    "group_norm",
     "gumbel_softmax",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
     "huber_loss",
+    "instance_norm",
     "interpolate",
     "kl_div",
     "l1_loss",
@@ -123,6 +126,7 @@ __all__ = [
     "prelu",
     "relu",
     "relu6",
+    "rms_norm",
     "scaled_dot_product_attention",
     "selu",
     "sigmoid",

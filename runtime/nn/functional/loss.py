@@ -16,6 +16,7 @@ from ...ops.index import take, take_along
 from ...ops.pointwise import exp, log, where
 from ...ops.shape import reshape, squeeze, unsqueeze
 from ...ops.softmax import log_softmax
+from ...ops.statistics import mean
 from ...registry import composite
 
 _CLASSES = np.array([2, 0, -100])
@@ -24,7 +25,7 @@ _CLASSES = np.array([2, 0, -100])
 def reduced(name: str, losses: Tensor, reduction: str) -> Tensor:
     """The losses' mean or sum, or themselves. Raises ArgumentError for a reduction that is not there."""
     if reduction == "mean":
-        out: Tensor = reduce.mean(losses)
+        out: Tensor = mean(losses)
     elif reduction == "sum":
         out = reduce.sum(losses)
     elif reduction == "none":

@@ -1,9 +1,11 @@
-"""Convolutions."""
+"""Convolutions and their transposes."""
 
 import math
+from typing import Any
 
 from ... import _core
 from ..._core import Tensor
+from ...errors import ArgumentError
 from ...spec import DType, float32
 from .. import functional as F
 from .. import init
@@ -12,8 +14,66 @@ from ..module import Module
 from ..parameter import Parameter
 
 
-class Conv2d(Module):
-    """functional.conv2d with its weight and bias: (N, in_channels, rows, columns) to (N, out_channels, ...)."""
+class _Conv(Module):
+    """A convolution's sizes, weight and bias."""
+
+    _axes: int
+    _transposed = False
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size,
+        padding: Size | str,
+        dilation: Size,
+        groups: int,
+        bias: bool,
+        dtype: DType,
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise ArgumentError(f"{name}: {groups} groups do not divide channels {in_channels} and {out_channels}")
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = sizes(name, "kernel_size", kernel_size, self._axes)
+        self.stride = sizes(name, "stride", stride, self._axes)
+        self.padding = padding if isinstance(padding, str) else sizes(name, "padding", padding, self._axes)
+        self.dilation = sizes(name, "dilation", dilation, self._axes)
+        self.groups = groups
+        ends = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
+        self.weight = Parameter(_core.empty((ends[0], ends[1] // groups, *self.kernel_size), dtype))
+        self.bias = Parameter(_core.empty((out_channels,), dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """PyTorch's initial values: uniform within 1 / sqrt(the size of weight[0])."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(max(math.prod(self.weight.shape[1:]), 1))
+            init.uniform_(self.bias, -bound, bound)
+
+    def extra_repr(self) -> str:
+        presets: dict[str, Any] = {
+            "padding": (0,) * self._axes,
+            "dilation": (1,) * self._axes,
+            "output_padding": (0,) * self._axes,
+            "groups": 1,
+        }
+        given = [
+            f"{name}={getattr(self, name)}" for name in presets if getattr(self, name, presets[name]) != presets[name]
+        ]
+        bias = [] if self.bias is not None else ["bias=False"]
+        shown = [f"kernel_size={self.kernel_size}", f"stride={self.stride}", *given, *bias]
+        return f"{self.in_channels}, {self.out_channels}, {', '.join(shown)}"
+
+
+class Conv1d(_Conv):
+    """functional.conv1d with its weight and bias: (N, in_channels, length) to (N, out_channels, length)."""
+
+    _axes = 1
 
     def __init__(
         self,
@@ -28,30 +88,95 @@ class Conv2d(Module):
         *,
         dtype: DType = float32,
     ) -> None:
-        super().__init__()
-        self.in_channels = in_channels
-        self.out_channels = out_channels
-        self.kernel_size = sizes("Conv2d", "kernel_size", kernel_size, 2)
-        self.stride = sizes("Conv2d", "stride", stride, 2)
-        self.padding = padding if isinstance(padding, str) else sizes("Conv2d", "padding", padding, 2)
-        self.dilation = sizes("Conv2d", "dilation", dilation, 2)
-        self.groups = groups
-        self.weight = Parameter(_core.empty((out_channels, in_channels // groups, *self.kernel_size), dtype))
-        self.bias = Parameter(_core.empty((out_channels,), dtype)) if bias else None
-        self.reset_parameters()
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
 
-    def reset_parameters(self) -> None:
-        """PyTorch's initial values: uniform within 1 / sqrt(how many inputs each output has)."""
-        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
-        if self.bias is not None:
-            bound = 1 / math.sqrt(math.prod(self.weight.shape[1:]))
-            init.uniform_(self.bias, -bound, bound)
+    def forward(self, input: Tensor) -> Tensor:
+        return F.conv1d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
+
+class Conv2d(_Conv):
+    """functional.conv2d with its weight and bias: (N, in_channels, rows, columns) to (N, out_channels, ...)."""
+
+    _axes = 2
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: Size | str = 0,
+        dilation: Size = 1,
+        groups: int = 1,
+        bias: bool = True,
+        *,
+        dtype: DType = float32,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
-    def extra_repr(self) -> str:
-        return (
-            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}, "
-            f"padding={self.padding!r}"
+
+class _ConvTranspose(_Conv):
+    _transposed = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: Size = 0,
+        output_padding: Size = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Size = 1,
+        *,
+        dtype: DType = float32,
+    ) -> None:
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+        self.output_padding = sizes(type(self).__name__, "output_padding", output_padding, self._axes)
+
+    def _more(self, input: Tensor, output_size: Size | None) -> tuple[int, ...]:
+        """The output_padding that leads to output_size."""
+        if output_size is None:
+            return self.output_padding
+        name = type(self).__name__
+        assert not isinstance(self.padding, str)
+        least = [
+            (n - 1) * s - 2 * p + d * (k - 1) + 1
+            for n, s, p, d, k in zip(
+                input.shape[-self._axes :], self.stride, self.padding, self.dilation, self.kernel_size, strict=True
+            )
+        ]
+        wanted = sizes(name, "output_size", output_size, self._axes)
+        return tuple(w - n for w, n in zip(wanted, least, strict=True))
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """functional.conv_transpose1d with its weight and bias: (N, in_channels, length) to (N, out_channels, length)."""
+
+    _axes = 1
+
+    def forward(self, input: Tensor, output_size: Size | None = None) -> Tensor:
+        """output_size: the length, of those that a stride makes possible."""
+        assert not isinstance(self.padding, str)
+        more = self._more(input, output_size)
+        return F.conv_transpose1d(
+            input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation
+        )
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """functional.conv_transpose2d with weight and bias: (N, in_channels, rows, columns) to (N, out_channels, ...)."""
+
+    _axes = 2
+
+    def forward(self, input: Tensor, output_size: Size | None = None) -> Tensor:
+        """output_size: rows and columns, of those that a stride makes possible."""
+        assert not isinstance(self.padding, str)
+        more = self._more(input, output_size)
+        return F.conv_transpose2d(
+            input, self.weight, self.bias, self.stride, self.padding, more, self.groups, self.dilation
         )

@@ -6,6 +6,7 @@ from ... import _core
 from ..._core import Tensor
 from ...ops.shape import reshape, transpose
 from ...spec import DType, float32
+from .. import functional as F
 from .. import init
 from ..module import Module
 from ..parameter import Parameter
@@ -37,6 +38,36 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+class Bilinear(Module):
+    """functional.bilinear with its weight and bias: (..., in1) and (..., in2) to (..., out)."""
+
+    def __init__(
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, *, dtype: DType = float32
+    ) -> None:
+        super().__init__()
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.weight = Parameter(_core.empty((out_features, in1_features, in2_features), dtype))
+        self.bias = Parameter(_core.empty((out_features,), dtype)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """PyTorch's initial values: uniform within 1 / sqrt(in1_features)."""
+        bound = 1 / math.sqrt(self.in1_features) if self.in1_features else 0.0
+        for parameter in self.parameters():
+            init.uniform_(parameter, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
 class Identity(Module):
     """Its input; arguments for its making are ignored."""
 
@@ -63,3 +94,20 @@ class Flatten(Module):
 
     def extra_repr(self) -> str:
         return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """The axis `dim` as several, of sizes unflattened_size; one of them may be -1."""
+
+    def __init__(self, dim: int, unflattened_size: tuple[int, ...]) -> None:
+        super().__init__()
+        self.dim = dim
+        self.unflattened_size = tuple(unflattened_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        axis = self.dim % input.ndim
+        parts: Tensor = reshape(input, (*input.shape[:axis], *self.unflattened_size, *input.shape[axis + 1 :]))
+        return parts
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
