@@ -1,4 +1,4 @@
-"""Writing a long recording as Chrome JSON: ops a second, and how far memory grows meanwhile."""
+"""Writing a long recording as Chrome JSON: ops a second, and how far memory grows meanwhile; and reading it again."""
 
 import gc
 import sys
@@ -10,7 +10,7 @@ import pytest
 
 from perflab.benchmarks.beside import Figure, Measure
 from perflab.benchmarks.quantity import BYTES, SECONDS, quantity
-from perflab.profiler import profile
+from perflab.profiler import chrome, profile
 
 pytestmark = pytest.mark.perflab(counters="off")
 
@@ -53,6 +53,7 @@ def test_export_of_a_million_ops(measure: Measure, tmp_path: Path) -> None:
     with path.open("rb") as file:
         events = sum(line.startswith(b'{"ph":') for line in file)
     made = cost(lambda: session.trace)
+    read = cost(lambda: chrome.read(path))
     rate, lines, growth = OPS / times.least, events / times.least, max(grown)
     measure.benchmark.extra_info |= {
         "ops a second": rate, "events a second": lines, "memory growth": growth, "making the trace": made
@@ -65,6 +66,12 @@ def test_export_of_a_million_ops(measure: Measure, tmp_path: Path) -> None:
         Figure(f"the same as {events:,} JSON events", f"{lines:,.0f} /s"),
         Figure("memory growth from the end of recording", quantity(growth, BYTES), goal="< 200 MB", met=growth < 200e6),
         Figure("making a whole trace of it instead", whole),
+        Figure(
+            "reading the file: a million events",
+            quantity(read[0] / events * 1e6, SECONDS),
+            goal="<= 1.5 s",
+            met=read[0] / events <= 1.5e-6,
+        ),
     ]
 
 

@@ -2,17 +2,22 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .args import spelling
 from .builder import TraceBuilder
+from .chrome_columns import ParsedColumns, counter_name, plain
 from .chrome_flows import FlowPoint, bind
 from .trace import Int64s, Json, Trace, Track
+
+if TYPE_CHECKING:
+    from perflab.runtime._core import ChromeParser
 
 Event: TypeAlias = dict[str, Any]
 Thread: TypeAlias = tuple[int | str, int | str]  # pid and tid
@@ -65,11 +70,12 @@ class EventReader:
             "M": self._name,
         }
 
-    def add(self, events: Sequence[Json]) -> int:
-        """Take events in; how many of them had a phase of the format."""
+    def add(self, events: Sequence[Json], places: Iterable[int] | None = None) -> int:
+        """Take events in, from these places in the file, else from one after the other; how many of them had a phase
+        of the format."""
         known = 0
-        for event in events:
-            self._place += 1
+        for event, place in zip(events, places or count(self._place + 1), strict=False):
+            self._place = place
             phase = event.get("ph") if isinstance(event, dict) else None
             handler = self._handlers.get(phase) if isinstance(phase, str) else None
             if handler is not None:
@@ -80,6 +86,22 @@ class EventReader:
             if len(self._slices) + len(self._instants) + len(self._counters) >= _BUFFERED:
                 self._flush()
         return known
+
+    def add_parsed(self, parser: "ChromeParser") -> int:
+        """Take in the columns of a parser whose file has ended; how many events they hold."""
+        self._flush()
+        columns = ParsedColumns(parser, self._builder, self._number)
+        places = columns.give_slices()
+        self._places.append(places)
+        self._added += len(places)
+        instants = columns.give_instants()
+        self._added_instants += instants
+        columns.give_counters()
+        self._last = max(self._last, columns.last_ns / 1000)
+        return len(places) + instants
+
+    def _number(self, pid: Json, tid: Json) -> int:
+        return self._threads.setdefault(_thread_of({"pid": pid, "tid": tid}), len(self._threads))
 
     def _complete(self, event: Event) -> None:
         time, duration = event.get("ts"), event.get("dur")
@@ -93,7 +115,7 @@ class EventReader:
 
     def _add_slice(self, event: Event, time: float, duration: float, thread: int, place: int) -> int:
         text = self._builder.string
-        name, category = text(_plain(event.get("name"))), text(_plain(event.get("cat")))
+        name, category = text(plain(event.get("name"))), text(plain(event.get("cat")))
         self._slices.append((time, duration, thread, name, category, place))
         handle, self._added = self._added, self._added + 1
         args = event.get("args")
@@ -133,7 +155,7 @@ class EventReader:
         if time is None:
             return
         text = self._builder.string
-        self._instants.append((time, thread, text(_plain(event.get("name"))), text(_plain(event.get("cat")))))
+        self._instants.append((time, thread, text(plain(event.get("name"))), text(plain(event.get("cat")))))
         if event.get("args"):
             self._take_args(self._instant_args, self._added_instants, event["args"])
         self._added_instants += 1
@@ -142,13 +164,13 @@ class EventReader:
         time, args = _number(event.get("ts")), event.get("args")
         if time is None or not isinstance(args, dict):
             return
-        name = _plain(event.get("name"))
+        name = plain(event.get("name"))
         if "id" in event:
-            name = f"{name}[{_plain(event['id'])}]"
+            name = f"{name}[{plain(event['id'])}]"
         for series, value in args.items():
             if type(value) in (int, float) and math.isfinite(value):
-                text = name if series == "value" else f"{name} {series}"
-                self._counters.append((time, self._thread(event), self._builder.string(text), value))
+                text = self._builder.string(counter_name(name, series))
+                self._counters.append((time, self._thread(event), text, value))
 
     def _flow_end(self, event: Event) -> None:
         time = _number(event.get("ts"))
@@ -157,7 +179,7 @@ class EventReader:
 
     def _name(self, event: Event) -> None:
         args = event.get("args")
-        text = _plain(args.get("name")) if isinstance(args, dict) else ""
+        text = plain(args.get("name")) if isinstance(args, dict) else ""
         if event.get("name") == "process_name":
             self._process_names[_identity(event.get("pid"))] = text
         elif event.get("name") == "thread_name":
@@ -169,8 +191,8 @@ class EventReader:
     def _async_thread(self, event: Event) -> int:
         """Events of one id share a track of their own, named like the first of them."""
         number = event.get("id", event.get("id2", event.get("scope")))
-        thread = (_identity(event.get("pid")), f"{_plain(event.get('cat'))} {_plain(number)}".strip())
-        self._thread_names.setdefault(thread, _plain(event.get("name")))
+        thread = (_identity(event.get("pid")), f"{plain(event.get('cat'))} {plain(number)}".strip())
+        self._thread_names.setdefault(thread, plain(event.get("name")))
         return self._threads.setdefault(thread, len(self._threads))
 
     def _flush(self) -> None:
@@ -217,8 +239,8 @@ class EventReader:
         times = _nanoseconds([time for _, time, _, _ in self._flow_ends]).tolist()
         points = []
         for (event, _, thread, place), time in zip(self._flow_ends, times, strict=True):
-            name, phase = _plain(event.get("name")), event["ph"]
-            key = (_plain(event.get("cat")), name, _plain(event.get("id", event.get("bind_id"))))
+            name, phase = plain(event.get("name")), event["ph"]
+            key = (plain(event.get("cat")), name, plain(event.get("id", event.get("bind_id"))))
             at_next = phase == "f" and event.get("bp") != "e"
             number = self._threads.get(thread, -1)
             points.append(FlowPoint(key, self._builder.string(name), phase, time, number, place, at_next))
@@ -293,9 +315,3 @@ def _identity(value: Json) -> int | str:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return 0 if value is None else str(value)
-
-
-def _plain(value: Json) -> str:
-    if isinstance(value, str):
-        return value
-    return "" if value is None else str(value)

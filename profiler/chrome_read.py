@@ -4,18 +4,16 @@ import gzip
 import json
 import os
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 import orjson
 
 from .chrome_events import EventReader
-from .chrome_write import FIRST_LINE, LAST_LINES, OPENING
 from .errors import TraceFormatError
 from .trace import Json, Trace
 
-_BLOCK = 1 << 16  # bytes of a file of ours that are parsed at once; few enough to stay in the cache
+_PIECE = 1 << 20  # bytes that are parsed at once
 _ARCHIVES = {
     b"PK\x03\x04": "a zip archive; unpack it first",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; decompress it first",
@@ -73,55 +71,35 @@ class _Unpacked(gzip.GzipFile):
 
 
 def _read_plain(file: BinaryIO | gzip.GzipFile, name: str) -> Trace:
-    if file.read(len(FIRST_LINE)) == FIRST_LINE.encode():
-        file.seek(0)
-        trace = _read_lines(file)
-        if trace is not None:
-            return trace
+    trace = _read_parsed(file)
+    if trace is not None:
+        return trace
     file.seek(0)
     return _read_whole(file.read(), name)
 
 
-def _read_lines(file: BinaryIO | gzip.GzipFile) -> Trace | None:
-    """A file with one event a line, as `write` lays it out, in blocks; None where it is not quite that."""
-    head, opening, rest = _until_opening(file)
-    if not opening:
-        return None
+def _read_parsed(file: BinaryIO | gzip.GzipFile) -> Trace | None:
+    """A trace that is whole and in valid JSON, as nearly all are, piece by piece; None for the reader that is patient
+    and says what is wrong."""
+    from perflab.runtime._core import ChromeParser  # who only analyses traces does without
+
+    parser, reader = ChromeParser(), EventReader()
+    known = 0
     try:
-        metadata = orjson.loads(head + b'"traceEvents":[]}')
-        reader = EventReader()
-        for block in _line_blocks(file, rest):
-            reader.add(orjson.loads(b"[" + block + b"]"))
-    except (orjson.JSONDecodeError, _UnexpectedEnd):
+        while piece := file.read(_PIECE):
+            parser.feed(piece)
+            others, places = parser.take_others()
+            if places:
+                known += reader.add(orjson.loads(b"[" + others + b"]"), places)
+        if not parser.done:
+            return None
+        metadata = orjson.loads(b"{" + parser.metadata + b"}")
+        known += reader.add_parsed(parser)
+    except ValueError:  # of the core and of orjson
+        return None
+    if not known and (parser.events or not metadata):
         return None
     return reader.build(_metadata(metadata))
-
-
-class _UnexpectedEnd(Exception):
-    """The file does not end as `write` ends it."""
-
-
-def _until_opening(file: BinaryIO | gzip.GzipFile) -> tuple[bytes, bytes, bytes]:
-    head = b""
-    opening = OPENING.encode()
-    while opening not in head:
-        more = file.read(_BLOCK)
-        if not more:
-            break
-        head += more
-    return head.partition(opening)
-
-
-def _line_blocks(file: BinaryIO | gzip.GzipFile, rest: bytes) -> Iterator[bytes]:
-    """Whole lines of events without the commas that part the blocks."""
-    while more := file.read(_BLOCK):
-        lines, line_end, tail = (rest + more).rpartition(b",\n")
-        if line_end:
-            yield lines
-        rest = tail
-    if not rest.endswith(LAST_LINES.encode()):
-        raise _UnexpectedEnd
-    yield rest.removesuffix(LAST_LINES.encode())
 
 
 def _read_whole(data: bytes, name: str) -> Trace:

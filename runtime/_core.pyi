@@ -218,6 +218,26 @@ class JsonTexts:
 # Key, rows, values and, where these are codes, their table.
 TextArg: TypeAlias = tuple[bytes, NDArray[np.int64], NDArray[Any], JsonTexts | None]
 
+_Wide: TypeAlias = NDArray[np.int64]
+_Narrow: TypeAlias = NDArray[np.int32]
+# By key: events, values as words, and what each word is.
+_ParsedArgs: TypeAlias = dict[bytes, tuple[_Wide, _Wide, NDArray[np.uint8]]]
+
+class ChromeParser:
+    """Chrome trace JSON into columns, piece by piece; see core/chrome_parse.h."""
+
+    done: bool
+    events: int
+    metadata: bytes
+    texts: list[bytes]
+    threads: list[tuple[int, int]]
+
+    def feed(self, piece: bytes) -> None: ...
+    def take_others(self) -> tuple[bytes, list[int]]: ...
+    def take_slices(self) -> tuple[_Wide, _Wide, _Narrow, _Narrow, _Narrow, _Wide, _ParsedArgs]: ...
+    def take_instants(self) -> tuple[_Wide, _Narrow, _Narrow, _Narrow, _ParsedArgs]: ...
+    def take_counters(self) -> tuple[_Wide, _Narrow, _Narrow, _Narrow, NDArray[np.float64]]: ...
+
 def chrome_text(
     strings: JsonTexts,
     tracks: JsonTexts,

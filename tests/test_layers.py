@@ -35,7 +35,15 @@ RUNTIME = (
 )
 # The only places that may import these.
 ONLY = {
-    "perflab.runtime": ("runtime/", "profiler/session.py", "profiler/chrome_write.py", "benchmarks/"),
+    "perflab.runtime": (
+        "runtime/",
+        "profiler/session.py",
+        "profiler/chrome_read.py",
+        "profiler/chrome_columns.py",
+        "profiler/chrome_events.py",
+        "profiler/chrome_write.py",
+        "benchmarks/",
+    ),
     "plotly": ("dashboards/",),
     "sqlalchemy": ("server/database.py", "server/tables.py", "server/store.py"),
     "fastapi": ("server/",),

@@ -1,9 +1,11 @@
-// The text of Chrome traces, for profiler/chrome_write.py.
+// The text of Chrome traces, for profiler/chrome_write.py and chrome_read.py.
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "chrome_parse.h"
 #include "chrome_text.h"
 
 namespace nb = nanobind;
@@ -14,6 +16,7 @@ namespace {
 
 template <class T>
 using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Text = std::string_view;
 using Wide = Column<int64_t>;
 using Narrow = Column<int32_t>;
 using Values = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -86,6 +89,82 @@ nb::bytes text(const JsonTexts& strings, const JsonTexts& tracks, const Slices& 
   return nb::bytes(lines.bytes.get(), lines.size);
 }
 
+// A vector that becomes an array without a copy.
+template <class T>
+nb::ndarray<nb::numpy, T, nb::ndim<1>> array(std::vector<T>&& values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return {kept->data(), {kept->size()}, owner};
+}
+
+nb::list texts(const TextTable& table) {
+  nb::list listed;
+  for (size_t id = 0; id < table.size(); ++id) listed.append(nb::bytes(table.at(id).data(), table.at(id).size()));
+  return listed;
+}
+
+// By key: events, values as words, kinds.
+nb::dict args(ParsedArgs&& parsed) {
+  nb::dict columns;
+  for (size_t id = 0; id < parsed.columns.size(); ++id) {
+    ParsedArg& arg = parsed.columns[id];
+    std::vector<uint8_t> kinds(arg.kind.size());
+    std::memcpy(kinds.data(), arg.kind.data(), kinds.size());
+    Text key = parsed.keys.at(id);
+    columns[nb::bytes(key.data(), key.size())] =
+        nb::make_tuple(array(std::move(arg.event)), array(std::move(arg.value)), array(std::move(kinds)));
+  }
+  return columns;
+}
+
+void bind_parser(nb::module_& m) {
+  nb::class_<ChromeParser>(m, "ChromeParser")
+      .def(nb::init<>())
+      .def("feed",
+           [](ChromeParser& parser, nb::bytes piece) {
+             Text text(piece.c_str(), piece.size());
+             try {
+               nb::gil_scoped_release release;
+               parser.feed(text);
+             } catch (const NotPlain& e) {
+               throw nb::value_error(e.what());
+             }
+           })
+      .def_prop_ro("done", &ChromeParser::done)
+      .def_prop_ro("events", [](const ChromeParser& parser) { return parser.events; })
+      .def_prop_ro("metadata",
+                   [](const ChromeParser& parser) { return nb::bytes(parser.metadata.data(), parser.metadata.size()); })
+      .def_prop_ro("threads", [](const ChromeParser& parser) { return parser.threads; })
+      .def_prop_ro("texts", [](const ChromeParser& parser) { return texts(parser.texts); })
+      .def("take_others",
+           [](ChromeParser& parser) {
+             nb::bytes others(parser.others.data(), parser.others.size());
+             parser.others.clear();
+             return nb::make_tuple(others, std::exchange(parser.other_places, {}));
+           })
+      .def("take_slices",
+           [](ChromeParser& parser) {
+             ParsedSlices taken = std::exchange(parser.slices, {});
+             return nb::make_tuple(array(std::move(taken.start)), array(std::move(taken.duration)),
+                                   array(std::move(taken.thread)), array(std::move(taken.name)),
+                                   array(std::move(taken.category)), array(std::move(taken.place)),
+                                   args(std::move(taken.args)));
+           })
+      .def("take_instants",
+           [](ChromeParser& parser) {
+             ParsedInstants taken = std::exchange(parser.instants, {});
+             return nb::make_tuple(array(std::move(taken.time)), array(std::move(taken.thread)),
+                                   array(std::move(taken.name)), array(std::move(taken.category)),
+                                   args(std::move(taken.args)));
+           })
+      .def("take_counters", [](ChromeParser& parser) {
+        ParsedCounters taken = std::exchange(parser.counters, {});
+        return nb::make_tuple(array(std::move(taken.time)), array(std::move(taken.thread)),
+                              array(std::move(taken.name)), array(std::move(taken.series)),
+                              array(std::move(taken.value)));
+      });
+}
+
 }  // namespace
 
 void bind_chrome(nb::module_& m) {
@@ -95,6 +174,7 @@ void bind_chrome(nb::module_& m) {
       .def("__len__", &JsonTexts::size);
   m.def("chrome_text", text, "strings"_a, "tracks"_a, "slices"_a, "slice_args"_a, "flow_ends"_a, "instants"_a,
         "instant_args"_a, "counters"_a);
+  bind_parser(m);
 }
 
 }  // namespace perflab

@@ -1,5 +1,6 @@
 """Traces of other tools from other machines, where sample traces lie beside the checkout."""
 
+import gzip
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,9 @@ from perflab.profiler.analysis.diff import diff
 from perflab.profiler.analysis.gil import gil_waits
 from perflab.profiler.analysis.memory import memory_curve
 from perflab.profiler.analysis.summary import summarize
+from perflab.profiler.chrome_read import _read_parsed, _read_whole
+
+from .same import told
 
 FOLDER = Path(__file__).parents[2].parent / "shared" / "cases" / "traces"
 REFUSED = {
@@ -34,6 +38,15 @@ def trace(request: pytest.FixtureRequest) -> Trace:
 def test_what_is_no_trace_is_refused(name: str, message: str) -> None:
     with pytest.raises(TraceFormatError, match=message):
         chrome.read(FOLDER / name)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_both_readers_tell_the_same(path: Path) -> None:
+    with gzip.open(path) if path.suffix == ".gz" else open(path, "rb") as file:
+        parsed = _read_parsed(file)
+        assert (parsed is None) == path.name.startswith("partial")  # cut short
+        file.seek(0)
+        assert parsed is None or told(parsed) == told(_read_whole(file.read(), path.name))
 
 
 def test_it_is_valid_and_comes_back_from_our_own_file(trace: Trace, tmp_path: Path) -> None:

@@ -1,0 +1,106 @@
+"""Gives a TraceBuilder the events that the core parsed into columns."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from .builder import TraceBuilder
+from .trace import Int32s, Int64s, Json
+
+if TYPE_CHECKING:
+    from perflab.runtime._core import ChromeParser
+
+# What each word of an argument's column is: ParsedKind in core/chrome_parse.h.
+_INT, _FLOAT, _BOOL, _TEXT = range(4)
+ParsedArgs: TypeAlias = dict[bytes, tuple[Int64s, Int64s, NDArray[np.uint8]]]  # by key: events, words, kinds
+GiveArgs: TypeAlias = Callable[..., None]
+
+
+class ParsedColumns:
+    """What a parser has taken in, once the file has ended. `thread` gives the number of a pid and a tid."""
+
+    def __init__(self, parser: "ChromeParser", builder: TraceBuilder, thread: Callable[[Json, Json], int]) -> None:
+        self._parser = parser
+        self._builder = builder
+        self._texts: list[Json] = [orjson.loads(text) for text in parser.texts]
+        self._texts.append(None)  # what an event does not say has the number -1
+        pairs = [(self._texts[pid], self._texts[tid]) for pid, tid in parser.threads]
+        self._threads = np.array([thread(pid, tid) for pid, tid in pairs], dtype=np.int32)
+        self._strings = np.full(len(self._texts), -1, dtype=np.int32)  # by text: its id in the builder
+        self.last_ns = 0  # when the last of them ends
+
+    def give_slices(self) -> Int64s:
+        """Gives the complete slices; their places in the file."""
+        start, duration, thread, name, category, place, args = self._parser.take_slices()
+        self._meet(start + duration)
+        first = self._builder.slices(
+            start, duration, self._threads[thread], self._string_ids(name), self._string_ids(category)
+        )
+        self._give_args(self._builder.slice_args, first, args)
+        return place
+
+    def give_instants(self) -> int:
+        """Gives the instants; how many there were."""
+        time, thread, name, category, args = self._parser.take_instants()
+        self._meet(time)
+        first = self._builder.instants(time, self._threads[thread], self._string_ids(name), self._string_ids(category))
+        self._give_args(self._builder.instant_args, first, args)
+        return len(time)
+
+    def give_counters(self) -> None:
+        """Gives the values of counters, named by event and series."""
+        time, thread, name, series, value = self._parser.take_counters()
+        self._meet(time)
+        both, which = np.unique(np.stack((name, series)), axis=1, return_inverse=True)
+        texts = [counter_name(plain(self._texts[n]), plain(self._texts[s])) for n, s in both.T.tolist()]
+        ids = np.array([self._builder.string(text) for text in texts], dtype=np.int32)
+        self._builder.counters(time, self._threads[thread], ids[which], value)
+
+    def _meet(self, times: Int64s) -> None:
+        self.last_ns = max(self.last_ns, int(times.max(initial=0)))
+
+    def _string_ids(self, texts: Int32s) -> Int32s:
+        fresh = np.unique(texts)
+        for text in fresh[self._strings[fresh] < 0].tolist():
+            self._strings[text] = self._builder.string(plain(self._texts[text]))
+        return self._strings[texts]
+
+    def _give_args(self, give: GiveArgs, first: int, columns: ParsedArgs) -> None:
+        for key, (events, words, kinds) in columns.items():
+            values, table = self._values(words, kinds)
+            give(orjson.loads(key), first + events, values, table)
+
+    def _values(self, words: Int64s, kinds: NDArray[np.uint8]) -> tuple[Any, list[Json] | None]:
+        """Values as `TraceBuilder.slice_args` takes them: an array of one type, or ids and the table they are of."""
+        present = np.unique(kinds).tolist()
+        if present == [_INT]:
+            return words, None
+        if present == [_FLOAT]:
+            return words.view(np.float64), None
+        if present == [_BOOL]:
+            return words.astype(np.bool_), None
+        if present == [_TEXT]:
+            used, codes = np.unique(words, return_inverse=True)
+            return codes, [self._texts[text] for text in used.tolist()]
+        made: list[Json] = words.tolist()
+        for kind, values in ((_FLOAT, words.view(np.float64).tolist()), (_BOOL, words.astype(np.bool_).tolist())):
+            for row in np.flatnonzero(kinds == kind).tolist():
+                made[row] = values[row]
+        for row in np.flatnonzero(kinds == _TEXT).tolist():
+            made[row] = self._texts[made[row]]
+        return made, None
+
+
+def plain(value: Json) -> str:
+    """A name, category or id as text, whatever a tracer wrote there; nothing for what it left out."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else str(value)
+
+
+def counter_name(name: str, series: str) -> str:
+    """The name of one series of a counter's event."""
+    return name if series == "value" else f"{name} {series}"

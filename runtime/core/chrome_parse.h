@@ -1,0 +1,105 @@
+// Chrome trace JSON into columns: the inner loop of profiler/chrome_read.py.
+//
+// Complete slices, instants and counters that are written plainly become columns; every other event is handed on as its
+// text, in order, and so is a file whose JSON is not plain (NotPlain): Python reads those. Texts (names, categories,
+// thread ids, values of arguments that are no numbers) are kept once, as they are written, and stand in columns by id.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace perflab {
+
+// What was read is not JSON as nearly every tracer writes it. Where and how is for a slower, more patient reader to
+// say.
+struct NotPlain : std::runtime_error {
+  NotPlain() : runtime_error("not plain JSON") {}
+};
+
+class TextTable {  // different texts, by id
+ public:
+  TextTable() : slots_(1024, -1) {}
+  int32_t id(std::string_view text);
+  size_t size() const { return texts_.size(); }
+  std::string_view at(size_t id) const { return texts_[id]; }
+
+ private:
+  void grow();
+
+  std::deque<std::string> kept_;
+  std::vector<std::string_view> texts_;
+  std::vector<uint64_t> hashes_;
+  std::vector<int32_t> slots_;
+};
+
+enum class ParsedKind : uint8_t { kInt, kFloat, kBool, kText };
+
+struct ParsedArg {                    // one key over all events that have it
+  std::vector<int64_t> event, value;  // value: the number, the bits of a double, or the id of a text
+  std::vector<ParsedKind> kind;
+};
+struct ParsedArgs {
+  TextTable keys;
+  std::vector<ParsedArg> columns;
+};
+struct ParsedSlices {
+  std::vector<int64_t> start, duration, place;  // ns; place: of the event in the file
+  std::vector<int32_t> thread, name, category;
+  ParsedArgs args;
+};
+struct ParsedInstants {
+  std::vector<int64_t> time;
+  std::vector<int32_t> thread, name, category;
+  ParsedArgs args;
+};
+struct ParsedCounters {
+  std::vector<int64_t> time;
+  std::vector<int32_t> thread, name, series;
+  std::vector<double> value;
+};
+
+class ChromeParser {
+ public:
+  // Takes the next piece of the file; throws NotPlain, after which nothing more can be fed.
+  void feed(std::string_view piece);
+  bool done() const { return state_ == State::kDone; }  // the document is whole
+
+  int64_t events = 0;  // so far, of any kind
+  TextTable texts;
+  std::vector<std::pair<int32_t, int32_t>> threads;  // texts of pid and tid, by number of the thread; -1: none
+  ParsedSlices slices;
+  ParsedInstants instants;
+  ParsedCounters counters;
+  std::string others;                 // events that are not in the columns, joined by commas
+  std::vector<int64_t> other_places;  // their places in the file
+  std::string metadata;               // what else the object holds, as the inside of an object
+
+ private:
+  enum class State { kBegin, kKey, kEvents, kDone };
+  struct Event;
+
+  const char* step(const char* p, const char* end);
+  const char* begin(const char* p, const char* end);
+  const char* key(const char* p, const char* end);
+  const char* event(const char* p, const char* end);
+  void take(const Event&, std::string_view text);
+  bool take_slice(const Event&);
+  bool take_instant(const Event&);
+  bool take_counter(const Event&);
+  void take_args(ParsedArgs&, int64_t event);
+  int32_t text_or_none(std::string_view text) { return text.empty() ? -1 : texts.id(text); }
+  int32_t thread(const Event&);
+
+  State state_ = State::kBegin;
+  bool in_object_ = false, had_events_ = false, first_ = true;
+  std::string rest_;  // of the last piece
+  std::vector<std::pair<std::string_view, std::string_view>> args_;
+  std::unordered_map<uint64_t, int32_t> thread_numbers_;  // by both texts
+};
+
+}  // namespace perflab
