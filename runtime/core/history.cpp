@@ -14,6 +14,8 @@ const Op& copy_slices() {
 // Where the view lies in its base, as the attributes of as_strided and copy_slices.
 Attrs place_in_base(const TensorImpl& view) {
   const TensorImpl& base = *view.base;
+  if (view.storage != base.storage)
+    throw Error(ErrorKind::kAutograd, "the memory of a tensor with views was replaced (data=): make the views again");
   if (!base.contig)
     throw Error(ErrorKind::kAutograd,
                 "a tensor of shape " + show(base) +

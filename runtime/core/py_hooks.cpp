@@ -33,6 +33,7 @@ void run_of_node(Node* n, HookTime when, std::span<Tensor> gradients, std::span<
 // hooks.run(gradient) -> gradient
 Tensor run_of_leaf(TensorImpl* leaf, Tensor gradient) {
   Gil gil("hooks of a leaf");
+  if (!leaf->hooks) return gradient;
   PyObject* hooks = Py_NewRef(static_cast<PyObject*>(leaf->hooks));
   PyObject* r = PyObject_CallMethod(hooks, "run", "N", wrap(gradient.take()));
   Py_DECREF(hooks);
@@ -44,8 +45,8 @@ Tensor run_of_leaf(TensorImpl* leaf, Tensor gradient) {
 
 // hooks.accumulated(leaf)
 void run_accumulated(TensorImpl* leaf) {
-  if (!leaf->hooks) return;
   Gil gil("hooks of a leaf");
+  if (!leaf->hooks) return;
   PyObject* hooks = Py_NewRef(static_cast<PyObject*>(leaf->hooks));
   retain(leaf);
   PyObject* r = PyObject_CallMethod(hooks, "accumulated", "N", wrap(leaf));

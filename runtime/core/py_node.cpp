@@ -47,23 +47,33 @@ PyObject* represent(PyObject* o) {
   return r;
 }
 
-// [(node, leaf tensor or None, output number)], in the order of the inputs that need a gradient
+// The edge of an input, null where it needs no gradient. Nodes of ops have edges for the others alone.
+const Edge* edge_of_input(Node* n, int i) {
+  if (!n->program || n->op->list()) return n->edges() + i;
+  uint32_t mask = n->program->mask;
+  return mask >> i & 1 ? n->edges() + __builtin_popcount(mask & ((1u << i) - 1)) : nullptr;
+}
+
+// [(node or leaf tensor or None, output number)], one for each input that could have a gradient
 PyObject* edges(PyObject* o, PyObject*) {
   Node* n = node_of(o);
+  bool by_mask = n->program && !n->op->list();
+  int nin = by_mask ? n->program->nin : n->nedges;
   PyObject* list = PyList_New(0);
-  for (int i = 0; list && i < n->nedges; ++i) {
-    const Edge& e = n->edges()[i];
+  for (int i = 0; list && i < nin; ++i) {
+    if (by_mask && !(n->op->differentiable >> i & 1)) continue;
+    const Edge* e = edge_of_input(n, i);
     PyObject* to = nullptr;
-    if (e.node) {
-      retain(e.node);
-      to = wrap_node(e.node);
-    } else if (e.leaf) {
-      retain(e.leaf);
-      to = wrap(e.leaf);
+    if (e && e->node) {
+      retain(e->node);
+      to = wrap_node(e->node);
+    } else if (e && e->leaf) {
+      retain(e->leaf);
+      to = wrap(e->leaf);
     } else {
       to = Py_NewRef(Py_None);
     }
-    PyObject* pair = to ? Py_BuildValue("(NI)", to, e.output) : nullptr;
+    PyObject* pair = to ? Py_BuildValue("(NI)", to, e ? e->output : 0) : nullptr;
     if (!pair || PyList_Append(list, pair) < 0) Py_CLEAR(list);
     Py_XDECREF(pair);
   }

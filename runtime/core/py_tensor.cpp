@@ -131,7 +131,16 @@ int set_data(PyObject* o, PyObject* v, void*) {
            -1;
   static_cast<Array&>(*t) = Array(*impl_of(v));
   t->weak = false;
+  if (t->base) release(std::exchange(t->base, nullptr));  // it shows another memory now
   return 0;
+}
+
+PyObject* detach_in_place(PyObject* o, PyObject*) {
+  TensorImpl* t = impl_of(o);
+  if (t->base) return autograd_error("detach_() of a view, whose history is that of its base: use detach()");
+  if (t->grad_fn) release(std::exchange(t->grad_fn, nullptr));
+  t->requires_grad = false, t->output = 0;
+  return Py_NewRef(o);
 }
 
 PyObject* requires_grad_method(PyObject* o, PyObject* args) {
@@ -193,6 +202,7 @@ PyMethodDef methods[] = {
      "the gradients have gradients. inputs: the tensors whose grad is added to, by default all leaves."},
     {"item", item, METH_NOARGS, "The one element, as a Python number."},
     {"detach", detach, METH_NOARGS, "The same memory, cut from the graph."},
+    {"detach_", detach_in_place, METH_NOARGS, "Cuts this tensor from the graph, and gives it back."},
     {"requires_grad_", requires_grad_method, METH_VARARGS,
      "requires_grad_(on=True): sets requires_grad, gives the tensor back."},
     {"stride", stride, METH_NOARGS, "The steps from element to element along each axis, in elements."},

@@ -177,3 +177,20 @@ def test_a_gradient_shared_by_two_leaves_is_not_one_tensor() -> None:
         x.grad.mul_(5.0)  # type: ignore[union-attr]
     assert x.grad.tolist() == [5.0] and y.grad.tolist() == [1.0]  # type: ignore[union-attr]
     x.grad = y.grad = None
+
+
+def test_inputs_without_a_gradient_have_no_node() -> None:
+    x, plain = leaf([1.0]), rt.ones(1, dtype=rt.float64)
+    y = plain * x
+    (first, second), (third, fourth) = y.grad_fn.next_functions, (x * 2.0).grad_fn.next_functions  # type: ignore[union-attr]
+    assert first == fourth == (None, 0) and second[0].variable is x and third[0] is second[0]
+    joined = rt.concat([plain, x]).grad_fn.next_functions  # type: ignore[union-attr]
+    assert joined[0] == (None, 0) and joined[1][0].variable is x
+
+
+def test_detach_in_place_cuts_the_graph() -> None:
+    x = leaf([1.0, 2.0])
+    y = x * 2.0
+    assert y.detach_() is y and y.is_leaf and not y.requires_grad
+    with pytest.raises(AutogradError, match="of a view"):
+        (x * 2.0)[0].detach_()
