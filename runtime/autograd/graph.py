@@ -51,7 +51,7 @@ class AccumulateGrad:
 
 
 def _next_functions(node: _core.Node) -> tuple[tuple[Any, int], ...]:
-    """The nodes behind this one, one pair (node, output number) for each input; (None, 0) where it needs no gradient."""
+    """The nodes behind this one, a pair (node, output number) for each input; (None, 0) where it needs no gradient."""
     return tuple(
         (AccumulateGrad.of(to) if isinstance(to, _core.Tensor) else to, output) for to, output in node._edges()
     )
