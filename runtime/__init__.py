@@ -15,7 +15,7 @@ _core.load_blas(glob.glob(os.path.join(scipy_openblas32.get_lib_dir(), "libscipy
 
 from . import ops, registry  # noqa: E402, I001
 from . import tensor as _methods  # noqa: E402, F401  (before creation.tensor takes the name)
-from . import data, nn, optim, utils  # noqa: E402
+from . import amp, data, nn, optim, utils  # noqa: E402
 from ._core import Tensor, get_num_threads, memory_stats, set_num_threads  # noqa: E402
 from .autograd import (  # noqa: E402
     Function,
@@ -29,6 +29,7 @@ from .errors import (  # noqa: E402
     ArgumentError,
     AutogradError,
     DTypeError,
+    FileFormatError,
     IndexOutOfRange,
     OpError,
     PerflabError,
@@ -56,6 +57,7 @@ from .random import (  # noqa: E402
     set_rng_state,
 )
 from .promotion import can_cast, finfo, iinfo, isdtype, promote_types, result_type  # noqa: E402
+from .serialization import load, load_metadata, save  # noqa: E402
 from .spec import (  # noqa: E402
     DType,
     bfloat16,
@@ -91,6 +93,7 @@ __all__ = [
     "AutogradError",
     "DType",
     "DTypeError",
+    "FileFormatError",
     "Function",
     "Generator",
     "IndexOutOfRange",
@@ -100,6 +103,7 @@ __all__ = [
     "StateError",
     "Tensor",
     "WorkerError",
+    "amp",
     "arange",
     "asarray",
     "bernoulli",
@@ -118,6 +122,8 @@ __all__ = [
     "int32",
     "int64",
     "is_grad_enabled",
+    "load",
+    "load_metadata",
     "manual_seed",
     "memory_stats",
     "multinomial",
@@ -135,6 +141,7 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "save",
     "seed",
     "set_grad_enabled",
     "set_num_threads",

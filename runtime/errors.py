@@ -7,6 +7,7 @@
     ├── ArgumentError     also ValueError: an argument of a good type and an impossible value
     ├── AutogradError     also RuntimeError: a graph used twice, a saved tensor changed in place
     ├── StateError        also RuntimeError and KeyError: a state dict that does not fit its module or optimizer
+    ├── FileFormatError  also ValueError: a file that is no saved state, or a damaged one
     ├── WorkerError      also RuntimeError: a worker process of a DataLoader that died, or did not answer in time
     └── OpError           also TypeError: an op declared wrongly or by halves
 
@@ -43,6 +44,10 @@ class StateError(PerflabError, RuntimeError, KeyError):
 
     def __str__(self) -> str:  # KeyError would show the message's repr
         return str(self.args[0]) if self.args else ""
+
+
+class FileFormatError(PerflabError, ValueError):
+    """A file that load cannot read: says what it is instead."""
 
 
 class WorkerError(PerflabError, RuntimeError):

@@ -119,14 +119,14 @@ def set_rng_state(state: Tensor) -> None:
 # --- floats
 
 
-def rand(*size: Any, generator: Generator | None = None, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
-    """Uniform in [0, 1): `rand(2, 3)` or `rand((2, 3))`, of a float dtype."""
-    return _uniform(shape_of(size), as_dtype(dtype), 0, 1, generator).requires_grad_(requires_grad)
+def rand(*size: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform in [0, 1): `rand(2, 3)` or `rand((2, 3))`, of a float dtype; without `dtype`, the default one."""
+    return _uniform(shape_of(size), as_dtype(dtype or float), 0, 1, generator).requires_grad_(requires_grad)
 
 
-def randn(*size: Any, generator: Generator | None = None, dtype: Any = float32, requires_grad: bool = False) -> Tensor:
-    """Normal with mean 0 and variance 1: `randn(2, 3)` or `randn((2, 3))`, of a float dtype."""
-    return _normal(shape_of(size), as_dtype(dtype), 0, 1, generator).requires_grad_(requires_grad)
+def randn(*size: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Normal with mean 0 and variance 1: `randn(2, 3)` or `randn((2, 3))`; `dtype` as in rand."""
+    return _normal(shape_of(size), as_dtype(dtype or float), 0, 1, generator).requires_grad_(requires_grad)
 
 
 def rand_like(
@@ -157,7 +157,7 @@ def normal(
         return values.detach()
     if size is None:
         raise ArgumentError("normal: mean and std are numbers: give a size")
-    return _normal(shape_of((size,)), float32, mean, std, generator)
+    return _normal(shape_of((size,)), as_dtype(float), mean, std, generator)
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:

@@ -25,7 +25,10 @@ from perflab.server.commands.gate import Gate
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(ROOT.glob("docs/*.md"))
 GATE = (ROOT / "docs/gate.md").read_text(encoding="utf-8")
-PACKAGES = ("runtime", "runtime.nn", "runtime.nn.functional", "runtime.nn.init", "runtime.optim", "profiler")
+PACKAGES = (
+    *("runtime", "runtime.random", "runtime.nn", "runtime.nn.functional", "runtime.nn.init", "runtime.nn.utils"),
+    *("runtime.optim", "runtime.optim.lr_scheduler", "runtime.amp", "runtime.data", "runtime.utils", "profiler"),
+)
 
 
 def rows(text: str, heading: str) -> list[list[str]]:

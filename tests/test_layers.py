@@ -29,8 +29,8 @@ RUNTIME = (
     {"random"},
     {"tensor"},
     {"autograd"},
-    {"nn", "optim", "data"},
-    {"utils"},
+    {"nn", "optim", "data", "serialization"},
+    {"amp", "utils"},
     {"__init__"},
 )
 # The only places that may import these.

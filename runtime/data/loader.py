@@ -4,12 +4,12 @@ import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, StateError
 from ..random import Generator
 from .collate import default_collate
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, new_seed
-from .workers import Fetcher, RemoteTraceback, Reply, Task, Workers
+from .workers import Exhausted, Fetcher, RemoteTraceback, Reply, Task, Workers
 
 
 class DataLoader:
@@ -71,7 +71,6 @@ class DataLoader:
         batched = self.batch_size is not None or self.batch_sampler is not None
         self.collate_fn = collate_fn if collate_fn or not batched else default_collate
         self._workers: Workers | None = None
-        self._epoch = 0
 
     def _choose_order(self, batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any) -> None:
         if self._iterable and (shuffle or sampler is not None or batch_sampler is not None):
@@ -121,7 +120,7 @@ class DataLoader:
         for task in self._tasks():
             try:
                 made = batch(task)
-            except StopIteration:
+            except Exhausted:
                 return
             yield made
 
@@ -135,8 +134,7 @@ class DataLoader:
             workers = Workers(self.num_workers, context, fetcher, seed, self.worker_init_fn)
             if self.persistent_workers:
                 self._workers = workers
-        self._epoch += 1
-        batches = _Batches(workers, self._tasks(), self._epoch, self.prefetch_factor or 2, self.timeout or None)
+        batches = _Batches(workers, self._tasks(), self.prefetch_factor or 2, self.timeout or None)
         try:
             yield from batches
         finally:
@@ -147,10 +145,11 @@ class DataLoader:
 class _Batches:
     """The batches that workers fetch, in the order of their tasks."""
 
-    def __init__(self, workers: Workers, tasks: Iterator[Any], epoch: int, ahead: int, timeout: float | None) -> None:
+    def __init__(self, workers: Workers, tasks: Iterator[Any], ahead: int, timeout: float | None) -> None:
         self._workers = workers
         self._tasks = tasks
-        self._epoch = epoch
+        workers.epoch += 1
+        self._epoch = workers.epoch
         self._timeout = timeout
         self._given = self._wanted = 0  # numbers of the next task and of the next batch
         self._came: dict[int, Reply] = {}
@@ -173,6 +172,8 @@ class _Batches:
     def __iter__(self) -> Iterator[Any]:
         while self._wanted < self._given:
             while self._wanted not in self._came:
+                if self._workers.epoch != self._epoch:
+                    raise StateError("DataLoader: persistent workers serve one iteration at a time, and another began")
                 worker, reply = self._workers.receive(self._timeout)
                 if reply.epoch != self._epoch:  # of an iteration that was left early
                     continue

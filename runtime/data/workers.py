@@ -49,6 +49,10 @@ def get_worker_info() -> WorkerInfo | None:
     return _info
 
 
+class Exhausted(Exception):
+    """An iterable dataset has no batch any more."""
+
+
 @dataclass(frozen=True)
 class Fetcher:
     """How the samples of a task become a batch: by indices, or from an iterator, so many at a time."""
@@ -61,20 +65,18 @@ class Fetcher:
     def begin(self) -> Callable[[Any], Any]:
         """A function from tasks to batches: a task is the indices, or of an iterable the size of the batch.
 
-        It raises StopIteration at the end of an iterable.
+        It raises Exhausted at the end of an iterable.
         """
         iterator = None if self.by_index else iter(self.dataset)
         collate = self.collate_fn
 
         def batch(task: Any) -> Any:
-            if collate is None:
-                return default_convert(self.dataset[task] if iterator is None else next(iterator))
             if iterator is None:
-                return collate(fetch(self.dataset, task))
-            samples = list(islice(iterator, task))
+                return default_convert(self.dataset[task]) if collate is None else collate(fetch(self.dataset, task))
+            samples = list(islice(iterator, 1 if collate is None else task))
             if not samples or (self.drop_last and len(samples) < task):
-                raise StopIteration
-            return collate(samples)
+                raise Exhausted
+            return default_convert(samples[0]) if collate is None else collate(samples)
 
         return batch
 
@@ -126,7 +128,7 @@ def _work(
                 epoch, batch = task.epoch, fetcher.begin()
             assert batch is not None
             reply = Reply(task.epoch, task.number, "batch", batch(task.what))
-        except StopIteration:
+        except Exhausted:
             reply = Reply(task.epoch, task.number, "end", None)
         except Exception as error:
             reply = _failed(task, error)
@@ -185,6 +187,7 @@ class Workers:
         init_fn: Callable[[int], None] | None,
     ) -> None:
         self.count = count
+        self.epoch = 0  # of the iteration that they serve
         self._connections: list[Connection[Any, Any]] = []
         self._processes: list[Any] = []
         forked = context.get_start_method() == "fork"

@@ -178,6 +178,17 @@ def test_persistent_workers_live_on() -> None:
     assert pids(fresh).isdisjoint(pids(fresh))
 
 
+def test_persistent_workers_serve_one_iteration_at_a_time() -> None:
+    loader = DataLoader(Rows(), 1, num_workers=1, persistent_workers=True)
+    first = iter(loader)
+    next(first)
+    assert len(list(loader)) == 10
+    with pytest.raises(rt.StateError, match="serve one iteration at a time, and another began"):
+        list(first)
+    both = DataLoader(Rows(3), 1, num_workers=1)
+    assert [a[1].item() + b[1].item() for a, b in zip(both, both, strict=True)] == [0, 2, 4]
+
+
 def memory_files() -> int:
     gc.collect()
     return sum("memfd:perflab" in line for line in Path("/proc/self/maps").read_text().splitlines())
@@ -214,6 +225,13 @@ def test_an_exception_arrives_with_the_worker_s_traceback(persistent: bool) -> N
             seen.append(index.tolist())
     assert seen == [[0, 1], [2, 3]]
     assert 'raise LookupError("no sample five")' in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_dataset_that_raises_stop_iteration_does_not_end_the_loop_silently(workers: int) -> None:
+    loader = DataLoader(Rows(3, lambda i: next(iter(()))), 1, num_workers=workers)
+    with pytest.raises(RuntimeError, match="generator raised StopIteration"):
+        list(loader)
 
 
 def test_exceptions_that_do_not_pickle_and_batches_that_do_not() -> None:
