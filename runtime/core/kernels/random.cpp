@@ -26,7 +26,7 @@ inline double polynomial(const double (&c)[N], double x) {
 // The logarithm of a normal positive number, within 2 units in the last place: the series of atanh.
 inline double logarithm(double x) {
   uint64_t bits = std::bit_cast<uint64_t>(x);
-  auto exponent = static_cast<int64_t>(bits >> 52) - 1023;
+  auto exponent = static_cast<int32_t>(bits >> 52) - 1023;
   double m = std::bit_cast<double>((bits & 0xfffffffffffffu) | 0x3ff0000000000000u);
   if (m > 1.4142135623730951) m *= 0.5, ++exponent;
   constexpr double series[] = {1.0,      1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9,  1.0 / 11,
@@ -210,20 +210,29 @@ void uniform(T* out, int64_t n, RandomState s, double low, double width, int bit
   });
 }
 
+// The values at probabilities p in (0, 1). Those in the tails are gathered, so that their loop vectorises too.
+void inverse_normal(const double* p, double* values) {
+  int32_t outside[kBatch];
+  double r[kBatch];
+  int64_t n = 0;
+  for (int k = 0; k < kBatch; ++k) values[k] = middle(p[k] - 0.5);
+  for (int k = 0; k < kBatch; ++k) outside[n] = k, n += std::abs(p[k] - 0.5) > 0.425;
+  for (int64_t i = 0; i < n; ++i) r[i] = std::min(p[outside[i]], 1 - p[outside[i]]);
+  for (int64_t i = 0; i < n; ++i) r[i] = std::sqrt(-logarithm(r[i]));
+  for (int64_t i = 0; i < n; ++i) {
+    values[outside[i]] = std::copysign(r[i] <= 5 ? tail(r[i]) : far_tail(r[i]), p[outside[i]] - 0.5);
+  }
+}
+
 template <class T>
 void normal(T* out, int64_t n, RandomState s, double mean, double std, double p0, double width) {
   fill(out, n, s, [=](const uint64_t* words, double* values) {
     double p[kBatch];
-    for (int k = 0; k < kBatch; ++k) {
-      p[k] = p0 + width * ((static_cast<double>(static_cast<int64_t>(words[k] >> 12)) + 0.5) * 0x1p-52);
-      values[k] = middle(p[k] - 0.5);
+    for (int k = 0; k < kBatch; ++k) {  // 52 bits between 1 and 2, less 1, plus half a bit: exact
+      const double one_and = std::bit_cast<double>(words[k] >> 12 | 0x3ff0000000000000u);
+      p[k] = p0 + width * (one_and - (1 - 0x1p-53));
     }
-    for (int k = 0; k < kBatch; ++k) {
-      const double q = p[k] - 0.5;
-      if (std::abs(q) <= 0.425) continue;
-      const double r = std::sqrt(-logarithm(q < 0 ? p[k] : 1 - p[k]));
-      values[k] = std::copysign(r <= 5 ? tail(r) : far_tail(r), q);
-    }
+    inverse_normal(p, values);
     for (int k = 0; k < kBatch; ++k) values[k] = mean + std * values[k];
   });
 }
