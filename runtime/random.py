@@ -20,7 +20,7 @@ from .creation import copied, shape_of
 from .errors import ArgumentError, DTypeError, ShapeError, StateError
 from .ops.cast import copy_
 from .ops.pointwise import maximum, minimum
-from .spec import DType, as_dtype, bool_, float32, float64, int64
+from .spec import DType, as_dtype, bool_, float32, float64, int64, uint8
 
 _SIGNIFICAND = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}  # bits, as IEEE 754 counts them
 
@@ -54,16 +54,16 @@ class Generator:
         return self._seed
 
     def get_state(self) -> Tensor:
-        """Where the stream stands, for set_state: int64, (2,)."""
+        """Where the stream stands, for set_state: uint8, (16,)."""
         with self._lock:
-            state = np.array([self._seed, self._block], np.uint64)
-        return _core.from_numpy(state.view(np.int64))
+            state = np.array([self._seed, self._block], "<u8")
+        return _core.from_numpy(state.view(np.uint8))
 
     def set_state(self, state: Tensor) -> None:
         """Go on where get_state was called."""
-        if not isinstance(state, Tensor) or state.dtype is not int64 or state.shape != (2,):
-            raise StateError("set_state takes what get_state gave, an int64 Tensor of shape (2,)")
-        seed, block = state.numpy().view(np.uint64)
+        if not isinstance(state, Tensor) or state.dtype is not uint8 or state.shape != (16,):
+            raise StateError("set_state takes what get_state gave, a uint8 Tensor of shape (16,)")
+        seed, block = state.numpy().copy().view("<u8")
         with self._lock:
             self._seed, self._block = int(seed), int(block)
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _core
 from .._core import Tensor
+from ..creation import from_numpy
 
 _ALIGNMENT = 64
 _HEADER = 8  # bytes of the memory file, little-endian
@@ -54,7 +54,7 @@ class _Unpickler(pickle.Unpickler):
             array = np.empty(shape, dtype)
         else:
             array = np.ndarray(shape, dtype, self._memory, place)
-        return array if requires_grad is None else _core.from_numpy(array).requires_grad_(requires_grad)
+        return array if requires_grad is None else from_numpy(array).requires_grad_(requires_grad)
 
 
 def send(connection: "Connection[Any, Any]", message: Any) -> None:

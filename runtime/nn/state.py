@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import _core
 from .._core import Tensor
 from ..autograd import no_grad
+from ..creation import from_numpy
 from ..errors import StateError
 from .parameter import Parameter
 
@@ -86,7 +86,7 @@ def load(module: "Module", given: Mapping[str, Any], strict: bool, assign: bool)
         elif assign:
             _assign(part, name, value)
         else:
-            part.__dict__[name].copy_(value if isinstance(value, Tensor) else _core.from_numpy(value))
+            part.__dict__[name].copy_(value if isinstance(value, Tensor) else from_numpy(value))
     found = IncompatibleKeys(missing, unexpected)
     for _, part in modules:
         for hook in list(part._hooks.load.values()) if part._hooks else []:
@@ -114,7 +114,7 @@ def _listed(what: str, paths: list[str]) -> list[str]:
 
 
 def _assign(module: "Module", name: str, value: Any) -> None:
-    given = value if isinstance(value, Tensor) else _core.from_numpy(value)
+    given = value if isinstance(value, Tensor) else from_numpy(value)
     own = module.__dict__[name]
     if isinstance(own, Parameter):
         given = given if isinstance(given, Parameter) else Parameter(given, own.requires_grad)

@@ -167,6 +167,17 @@ def test_maximize_is_minimizing_with_gradients_turned_around(kind: Any) -> None:
     assert up.tolist() == down.tolist() != [1, 1, 1]
 
 
+@pytest.mark.parametrize("dtype", [rt.float16, rt.bfloat16], ids=lambda d: d.name)
+@pytest.mark.parametrize("kind", [optim.SGD, optim.Adam, optim.AdamW, optim.RMSprop, optim.Adagrad])
+def test_narrow_parameters_are_computed_with_in_float32_and_rounded(kind: Any, dtype: rt.DType) -> None:
+    narrow, wide = nn.Parameter(rt.tensor([1.0, -3.0]).astype(dtype)), nn.Parameter(rt.tensor([1.0, -3.0]))
+    for p in (narrow, wide):
+        p.grad = rt.tensor([0.5, 2.0]).astype(p.dtype)
+        kind([p], lr=0.1).step()
+    assert narrow.dtype is dtype
+    assert narrow.tolist() == wide.astype(dtype).tolist() != [1, -3]
+
+
 def test_groups_have_their_own_options() -> None:
     def make(p: list[nn.Parameter]) -> optim.Optimizer:
         return optim.SGD([{"params": p[:1], "lr": 0.5}, {"params": p[1:]}], lr=0.1)

@@ -60,17 +60,22 @@ def test_the_numbers_are_the_same_at_every_cpu_level(level: str) -> None:
 
 
 def test_every_dtype_has_the_same_numbers_cut_or_rounded() -> None:
-    def twice(draw: Callable[..., rt.Tensor]) -> list[np.ndarray[Any, Any]]:
+    def drawn_in_every_dtype(draw: Callable[..., rt.Tensor]) -> list[np.ndarray[Any, Any]]:
         made = []
-        for dtype in (rt.float64, rt.float32):
+        for dtype in (rt.float64, rt.float32, rt.float16, rt.bfloat16):
             rt.manual_seed(1)
-            made.append(draw(1000, dtype=dtype).numpy())
+            numbers = draw(1000, dtype=dtype)
+            assert numbers.dtype is dtype
+            made.append(numbers.astype(rt.float64).numpy())
         return made
 
-    double, single = twice(rt.rand)
-    np.testing.assert_array_equal(np.floor(double * 2**24) / 2**24, single)
-    double, single = twice(rt.randn)
+    double, single, half, brain = drawn_in_every_dtype(rt.rand)
+    for narrow, bits in ((single, 24), (half, 11), (brain, 8)):
+        np.testing.assert_array_equal(np.floor(double * 2**bits) / 2**bits, narrow)
+    double, single, half, brain = drawn_in_every_dtype(rt.randn)
     np.testing.assert_array_equal(double.astype(np.float32), single)
+    np.testing.assert_array_equal(single.astype(np.float16), half.astype(np.float16))
+    assert np.abs(brain - single).max() < 0.02
 
 
 def test_randn_is_the_inverse_of_the_normal_distribution() -> None:
@@ -185,6 +190,13 @@ def test_like_and_dtypes() -> None:
     assert rt.randint_like(like, 5).dtype is rt.float64
     assert rt.randint(5, (2,), dtype=rt.int32).dtype is rt.int32
     assert rt.randn(2, requires_grad=True).requires_grad
+    assert rt.zeros(200, dtype=rt.uint8).random_().numpy().max() > 200
+    assert set(rt.zeros(100, dtype=rt.bfloat16).bernoulli_().tolist()) == {0, 1}
+    rt.set_default_dtype(rt.float64)
+    try:
+        assert rt.rand(1).dtype is rt.randn(1).dtype is rt.normal(0.0, 1.0, (1,)).dtype is rt.float64
+    finally:
+        rt.set_default_dtype(rt.float32)
 
 
 # --- generators

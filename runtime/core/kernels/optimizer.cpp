@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/walk.h"
@@ -24,7 +25,9 @@ template <class F>
 void visit_float(DType d, F f) {
   if (d == DType::kFloat32) return f(float{});
   if (d == DType::kFloat64) return f(double{});
-  throw Error(ErrorKind::kDType, std::string("parameters must be float32 or float64, not ") + name(d));
+  if (d == DType::kFloat16) return f(Float16{});
+  if (d == DType::kBFloat16) return f(BFloat16{});
+  throw Error(ErrorKind::kDType, std::string("parameters are floats, not ") + name(d));
 }
 
 // Calls f(walk, zero) for each parameter with its gradient and its state.
@@ -93,12 +96,22 @@ void row(int64_t n, const Rule& rule, P* __restrict... p) {
   for (int64_t i = 0; i < n; ++i) rule(p[i]...);
 }
 
+// Halves are computed with in float, and rounded where they are stored.
+template <class T>
+using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
 // rule(parameter, gradient, state...) for every element.
 template <class T, class Rule, size_t... K>
 void elements(Walk& w, const Rule& rule, std::index_sequence<K...>) {
   const bool whole = dense<T>(w);
   do {
-    if (whole) {
+    if constexpr (!std::is_same_v<T, Compute<T> >) {
+      for (int64_t i = 0; i < w.n; ++i) {
+        float values[] = {static_cast<float>(*reinterpret_cast<T*>(w.p[K] + i * w.step[K]))...};
+        rule(values[K]...);
+        ((*reinterpret_cast<T*>(w.p[K] + i * w.step[K]) = static_cast<T>(values[K])), ...);
+      }
+    } else if (whole) {
       row(w.n, rule, w.as<T>(K)...);
     } else {
       for (int64_t i = 0; i < w.n; ++i) rule(*reinterpret_cast<T*>(w.p[K] + i * w.step[K])...);
@@ -121,12 +134,13 @@ struct Start {
 
 template <class T>
 void sgd(Walk& w, const SgdOptions& o) {
-  const Start<T> start(o.maximize, o.weight_decay);
-  const T lr = static_cast<T>(o.lr), momentum = static_cast<T>(o.momentum), fresh = static_cast<T>(1 - o.dampening);
+  using C = Compute<T>;
+  const Start<C> start(o.maximize, o.weight_decay);
+  const C lr = static_cast<C>(o.lr), momentum = static_cast<C>(o.momentum), fresh = static_cast<C>(1 - o.dampening);
   const bool first = o.first, nesterov = o.nesterov;
-  if (w.operands == 2) return elements<T, 2>(w, [=](T& p, T& grad) { p -= lr * start(p, grad); });
-  elements<T, 3>(w, [=](T& p, T& grad, T& buffer) {
-    const T g = start(p, grad), b = first ? g : momentum * buffer + fresh * g;
+  if (w.operands == 2) return elements<T, 2>(w, [=](C& p, C& grad) { p -= lr * start(p, grad); });
+  elements<T, 3>(w, [=](C& p, C& grad, C& buffer) {
+    const C g = start(p, grad), b = first ? g : momentum * buffer + fresh * g;
     buffer = b;
     p -= lr * (nesterov ? g + momentum * b : b);
   });
@@ -134,23 +148,24 @@ void sgd(Walk& w, const SgdOptions& o) {
 
 template <class T>
 void adam(Walk& w, const AdamOptions& o) {
-  const Start<T> start(o.maximize, o.decoupled ? 0 : o.weight_decay);
-  const T keep = static_cast<T>(o.decoupled ? 1 - o.lr * o.weight_decay : 1), beta2 = static_cast<T>(o.beta2),
-          mean = static_cast<T>(1 - o.beta1), square = static_cast<T>(1 - o.beta2), eps = static_cast<T>(o.eps),
-          step = static_cast<T>(o.lr / (1 - std::pow(o.beta1, static_cast<double>(o.step)))),
-          root = static_cast<T>(std::sqrt(1 - std::pow(o.beta2, static_cast<double>(o.step))));
-  auto moments = [=](T p, T grad, T& m, T& v) {
-    const T g = start(p, grad);
+  using C = Compute<T>;
+  const Start<C> start(o.maximize, o.decoupled ? 0 : o.weight_decay);
+  const C keep = static_cast<C>(o.decoupled ? 1 - o.lr * o.weight_decay : 1), beta2 = static_cast<C>(o.beta2),
+          mean = static_cast<C>(1 - o.beta1), square = static_cast<C>(1 - o.beta2), eps = static_cast<C>(o.eps),
+          step = static_cast<C>(o.lr / (1 - std::pow(o.beta1, static_cast<double>(o.step)))),
+          root = static_cast<C>(std::sqrt(1 - std::pow(o.beta2, static_cast<double>(o.step))));
+  auto moments = [=](C p, C grad, C& m, C& v) {
+    const C g = start(p, grad);
     m += mean * (g - m);
     v = beta2 * v + square * g * g;
   };
   if (w.operands == 4) {
-    return elements<T, 4>(w, [=](T& p, T& grad, T& m, T& v) {
+    return elements<T, 4>(w, [=](C& p, C& grad, C& m, C& v) {
       moments(p, grad, m, v);
       p = p * keep - step * (m / (std::sqrt(v) / root + eps));
     });
   }
-  elements<T, 5>(w, [=](T& p, T& grad, T& m, T& v, T& largest) {
+  elements<T, 5>(w, [=](C& p, C& grad, C& m, C& v, C& largest) {
     moments(p, grad, m, v);
     largest = largest < v ? v : largest;
     p = p * keep - step * (m / (std::sqrt(largest) / root + eps));
@@ -159,36 +174,38 @@ void adam(Walk& w, const AdamOptions& o) {
 
 template <class T>
 void rmsprop(Walk& w, const RmspropOptions& o) {
-  const Start<T> start(o.maximize, o.weight_decay);
-  const T lr = static_cast<T>(o.lr), alpha = static_cast<T>(o.alpha), fresh = static_cast<T>(1 - o.alpha),
-          eps = static_cast<T>(o.eps), momentum = static_cast<T>(o.momentum);
-  auto plain = [=](T& v, T g) {
+  using C = Compute<T>;
+  const Start<C> start(o.maximize, o.weight_decay);
+  const C lr = static_cast<C>(o.lr), alpha = static_cast<C>(o.alpha), fresh = static_cast<C>(1 - o.alpha),
+          eps = static_cast<C>(o.eps), momentum = static_cast<C>(o.momentum);
+  auto plain = [=](C& v, C g) {
     v = alpha * v + fresh * g * g;
     return g / (std::sqrt(v) + eps);
   };
-  auto centered = [=](T& v, T& m, T g) {
+  auto centered = [=](C& v, C& m, C g) {
     v = alpha * v + fresh * g * g;
     m += fresh * (g - m);
     return g / (std::sqrt(v - m * m) + eps);
   };
-  auto moved = [=](T& buffer, T by) { return buffer = momentum * buffer + by; };
+  auto moved = [=](C& buffer, C by) { return buffer = momentum * buffer + by; };
   if (w.operands == 3) {
-    elements<T, 3>(w, [=](T& p, T& grad, T& v) { p -= lr * plain(v, start(p, grad)); });
+    elements<T, 3>(w, [=](C& p, C& grad, C& v) { p -= lr * plain(v, start(p, grad)); });
   } else if (w.operands == 5) {
-    elements<T, 5>(w, [=](T& p, T& grad, T& v, T& b, T& m) { p -= lr * moved(b, centered(v, m, start(p, grad))); });
+    elements<T, 5>(w, [=](C& p, C& grad, C& v, C& b, C& m) { p -= lr * moved(b, centered(v, m, start(p, grad))); });
   } else if (o.centered) {
-    elements<T, 4>(w, [=](T& p, T& grad, T& v, T& m) { p -= lr * centered(v, m, start(p, grad)); });
+    elements<T, 4>(w, [=](C& p, C& grad, C& v, C& m) { p -= lr * centered(v, m, start(p, grad)); });
   } else {
-    elements<T, 4>(w, [=](T& p, T& grad, T& v, T& b) { p -= lr * moved(b, plain(v, start(p, grad))); });
+    elements<T, 4>(w, [=](C& p, C& grad, C& v, C& b) { p -= lr * moved(b, plain(v, start(p, grad))); });
   }
 }
 
 template <class T>
 void adagrad(Walk& w, const AdagradOptions& o) {
-  const Start<T> start(o.maximize, o.weight_decay);
-  const T lr = static_cast<T>(o.lr), eps = static_cast<T>(o.eps);
-  elements<T, 3>(w, [=](T& p, T& grad, T& sum) {
-    const T g = start(p, grad);
+  using C = Compute<T>;
+  const Start<C> start(o.maximize, o.weight_decay);
+  const C lr = static_cast<C>(o.lr), eps = static_cast<C>(o.eps);
+  elements<T, 3>(w, [=](C& p, C& grad, C& sum) {
+    const C g = start(p, grad);
     sum += g * g;
     p -= lr * (g / (std::sqrt(sum) + eps));
   });
@@ -196,9 +213,10 @@ void adagrad(Walk& w, const AdagradOptions& o) {
 
 template <class T>
 bool unscale(Walk& w, double by) {
-  const T factor = static_cast<T>(by);
-  T poison = 0;  // x * 0 is NaN where x is not finite, and so is what it is added to
-  elements<T, 1>(w, [&](T& g) {
+  using C = Compute<T>;
+  const C factor = static_cast<C>(by);
+  C poison = 0;  // x * 0 is NaN where x is not finite, and so is what it is added to
+  elements<T, 1>(w, [&](C& g) {
     poison += g * 0;
     g *= factor;
   });

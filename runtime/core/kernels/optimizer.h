@@ -1,5 +1,5 @@
-// Optimizers' steps over many parameters at once, in place; PyTorch's formulas. float32 and float64, any strides; the
-// gradients and the state have the parameters' shapes and dtypes.
+// Optimizers' steps over many parameters at once, in place; PyTorch's formulas. Floats of any width and strides;
+// gradients and state have the parameters' shapes and dtypes.
 #pragma once
 #include <vector>
 

@@ -113,6 +113,7 @@ def test_batches_of_workers_are_ordinary_memory() -> None:
         empty = np.zeros((0, 2), np.float64)
         return {
             "t": rt.ones(2, 3).T,
+            "narrow": rt.tensor([1.5]).astype(rt.bfloat16),
             "a": np.arange(3),
             "empty": empty,
             "leaf": rt.ones(1, requires_grad=True),
@@ -122,6 +123,7 @@ def test_batches_of_workers_are_ordinary_memory() -> None:
     (batch,) = DataLoader(Rows(1), 1, num_workers=1, collate_fn=collate)
     assert batch["t"].shape == (3, 2) and batch["a"].tolist() == [0, 1, 2] and batch["s"] == "x"
     assert batch["empty"].shape == (0, 2) and batch["leaf"].requires_grad
+    assert batch["narrow"].dtype is rt.bfloat16 and batch["narrow"].item() == 1.5
     batch["t"].add_(1)
     batch["a"][0] = 7
     assert batch["t"].tolist() == [[2, 2]] * 3 and batch["a"].tolist() == [7, 1, 2]

@@ -162,6 +162,7 @@ def test_conversions_keep_the_parameters_the_objects_they_are() -> None:
     assert net.to(rt.ones(1, dtype=rt.float64)).float().head.bias.dtype is rt.float32
     assert net.to("cpu", rt.float64).head.bias.dtype is rt.float64
     assert net.type(rt.float32).block.steps.dtype is rt.float32
+    assert net.half().head.bias.dtype is rt.float16 and net.bfloat16().block.mean.dtype is rt.bfloat16
     assert net.to("cpu") is net.cpu() is net
     with pytest.raises(TypeError, match="parameters are floats, int64 is no such dtype"):
         net.to(rt.int64)
