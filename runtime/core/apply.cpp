@@ -129,7 +129,7 @@ void keep_old_value(Node* n) {
 
 void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs) {
   TensorImpl* t = in[0].tensor;
-  uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
+  uint32_t mask = grad_enabled && kind(t->dtype) == DKind::kFloat ? gradient_mask(op, in, nin) : 0;
   if (mask) check_in_place(t, op.name + "_: ");
   refuse_overlap(op, *t);
   std::vector<const Array*> arrays;

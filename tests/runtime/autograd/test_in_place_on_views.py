@@ -263,6 +263,37 @@ def test_a_saved_value_that_a_view_overwrites_fails_at_backward() -> None:
         z.sum().backward()
 
 
+def test_ops_that_save_their_result_work_in_place_on_views() -> None:
+    exp_ = rt._core.inplace(rt.exp)
+    x = leaf([0.5, 1.0])
+    y = x * x
+    exp_(y[:1])  # exp(x0^2), x1^2
+    (first,) = rt.autograd.grad(y.sum(), x, create_graph=True)
+    assert first is not None
+    np.testing.assert_allclose(first.tolist(), [2 * 0.5 * np.exp(0.25), 2.0], rtol=1e-12)
+    (second,) = rt.autograd.grad(first.sum(), x)
+    assert second is not None
+    np.testing.assert_allclose(second.tolist(), [(2 + 4 * 0.25) * np.exp(0.25), 2.0], rtol=1e-12)
+
+
+def test_whole_numbers_take_values_without_history() -> None:
+    counts = rt.zeros(2, dtype=rt.int64)
+    with pytest.raises(rt.DTypeError):
+        counts.add_(leaf(1.0))
+    counts.copy_(leaf([1.0, 2.0]))
+    assert not counts.requires_grad and counts.tolist() == [1, 2]
+
+
+def test_a_view_of_replaced_memory_is_refused() -> None:
+    x = leaf([1.0, 2.0])
+    view = x[:1]
+    x.data = rt.zeros(2, dtype=rt.float64)
+    with rt.no_grad():
+        view.add_(1.0)
+    with pytest.raises(AutogradError, match=r"was replaced \(data=\): make the views again"):
+        view * 2.0
+
+
 def test_nothing_is_left_behind() -> None:
     before = rt.memory_stats()
     for _ in range(3):
