@@ -49,6 +49,20 @@ def test_the_numbers_are_the_same_on_every_machine(name: str) -> None:
     assert drawn(name) == STORED[name]
 
 
+@pytest.mark.parametrize("draw", [rt.rand, rt.randn], ids=["rand", "randn"])
+def test_the_numbers_are_the_same_with_any_number_of_threads(draw: Callable[..., rt.Tensor]) -> None:
+    before = rt.get_num_threads()
+    found = []
+    try:
+        for threads in (1, 2, 3):
+            rt.set_num_threads(threads)
+            rt.manual_seed(8)
+            found.append(draw(100_001).numpy().tobytes())
+    finally:
+        rt.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
+
+
 @pytest.mark.parametrize("level", ["1", "3"])
 def test_the_numbers_are_the_same_at_every_cpu_level(level: str) -> None:
     program = "from perflab import runtime as rt; rt.manual_seed(5); print(rt.randn(1000).numpy().tobytes().hex())"

@@ -4,11 +4,13 @@
 #include "kernels/optimizer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <type_traits>
 #include <utility>
 
 #include "kernels/walk.h"
+#include "threads.h"
 
 namespace perflab {
 
@@ -112,7 +114,7 @@ void elements(Walk& w, const Rule& rule, std::index_sequence<K...>) {
         ((*reinterpret_cast<T*>(w.p[K] + i * w.step[K]) = static_cast<T>(values[K])), ...);
       }
     } else if (whole) {
-      row(w.n, rule, w.as<T>(K)...);
+      share(w.n, kShare, [&](int64_t begin, int64_t end) { row(end - begin, rule, (w.as<T>(K) + begin)...); });
     } else {
       for (int64_t i = 0; i < w.n; ++i) rule(*reinterpret_cast<T*>(w.p[K] + i * w.step[K])...);
     }
@@ -215,12 +217,12 @@ template <class T>
 bool unscale(Walk& w, double by) {
   using C = Compute<T>;
   const C factor = static_cast<C>(by);
-  C poison = 0;  // x * 0 is NaN where x is not finite, and so is what it is added to
+  std::atomic<bool> found = false;  // by any of the threads that share a gradient
   elements<T, 1>(w, [&](C& g) {
-    poison += g * 0;
+    if (!std::isfinite(g)) found.store(true, std::memory_order_relaxed);
     g *= factor;
   });
-  return std::isnan(poison);
+  return found;
 }
 
 }  // namespace

@@ -9,11 +9,14 @@
 #include <numeric>
 #include <utility>
 
+#include "threads.h"
+
 namespace perflab {
 
 namespace {
 
-constexpr int64_t kBatch = 256;  // numbers made at once
+constexpr int64_t kBatch = 256;         // numbers made at once
+constexpr int64_t kSharedBatches = 64;  // from which threads are worth it
 
 // c[0] + c[1] * x + ...
 template <int N>
@@ -191,13 +194,16 @@ void philox(RandomState s, uint64_t* words) {
 // rule(words, values) makes kBatch values of as many numbers.
 template <class T, class Rule>
 void fill(T* out, int64_t n, RandomState s, Rule rule) {
-  uint64_t words[kBatch];
-  double values[kBatch];
-  for (int64_t i = 0; i < n; i += kBatch, s.block += kBatch / 2) {
-    philox(s, words);
-    rule(words, values);
-    for (int64_t k = 0; k < std::min(kBatch, n - i); ++k) out[i + k] = static_cast<T>(values[k]);
-  }
+  share((n + kBatch - 1) / kBatch, kSharedBatches, [=](int64_t begin, int64_t end) {
+    uint64_t words[kBatch];
+    double values[kBatch];
+    for (int64_t batch = begin; batch < end; ++batch) {
+      philox({s.seed, s.block + static_cast<uint64_t>(batch * kBatch / 2)}, words);
+      rule(words, values);
+      const int64_t i = batch * kBatch;
+      for (int64_t k = 0; k < std::min(kBatch, n - i); ++k) out[i + k] = static_cast<T>(values[k]);
+    }
+  });
 }
 
 template <class T>
