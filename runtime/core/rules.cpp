@@ -149,7 +149,7 @@ constexpr ShapeRule kRules[] = {
 }  // namespace
 
 const ShapeRule* shape_rule(const std::string& name) {
-  for (const std::span<const ShapeRule> table : {std::span<const ShapeRule>(kRules), view_rules()}) {
+  for (const std::span<const ShapeRule> table : {std::span<const ShapeRule>(kRules), view_rules(), layer_rules()}) {
     for (const ShapeRule& rule : table) {
       if (name == rule.name) return &rule;
     }

@@ -22,5 +22,6 @@ void select_view(Array& a, const Attrs& attrs);
 void strided_view(Array& a, const Attrs& attrs);  // as_strided; of a contiguous one
 
 std::span<const ShapeRule> view_rules();
+std::span<const ShapeRule> layer_rules();
 
 }  // namespace perflab

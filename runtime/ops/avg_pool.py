@@ -5,18 +5,8 @@ from typing import Any
 from ..op import sample
 from ..registry import primitive
 from ..spec import Spec
-from .max_pool import ADAPTIVE_SAMPLES, divided_sizes, pooled_sizes
+from .max_pool import ADAPTIVE_SAMPLES, divided_sizes
 from .windows import Pair, divided, places, windows_of
-
-
-def _avg_pool2d_spec(
-    a: Spec, *, kernel: Pair, stride: Pair, padding: Pair, ceil_mode: bool, count_include_pad: bool, divisor: int | None
-) -> Spec:
-    return Spec(pooled_sizes("avg_pool2d", a, kernel, stride, padding, (1, 1), ceil_mode), a.dtype)
-
-
-def _like_spec(g: Spec, like: Spec, **_: object) -> Spec:
-    return Spec(like.shape, g.dtype)
 
 
 def _divisors(
@@ -43,7 +33,7 @@ _SAMPLES = tuple(
 
 
 @primitive(
-    infer=_avg_pool2d_spec,
+    rule="avg_pool2d",
     kinds="f",
     flops=lambda a, out, *, kernel, **_: out.size * kernel[0] * kernel[1],
     samples=tuple(sample(shape, **given) for shape, _, given in _SAMPLES),
@@ -84,7 +74,7 @@ def _(ct, a: Spec, *, kernel, stride, padding, ceil_mode, count_include_pad, div
 
 
 @primitive(
-    infer=_like_spec,
+    rule="like_second",
     kinds="f",
     flops=lambda g, like, out, *, kernel, **_: g.size * (1 + kernel[0] * kernel[1]),
     samples=tuple(sample(pooled, shape, **given) for shape, pooled, given in _SAMPLES),
@@ -168,7 +158,7 @@ def _(ct, a: Spec, *, output_size):
 
 
 @primitive(
-    infer=_like_spec,
+    rule="like_second",
     kinds="f",
     flops=lambda g, like, out, output_size: out.size + g.size,
     samples=tuple(

@@ -8,60 +8,10 @@ columns), and groups: the channels are divided into that many parts, which are c
 import math
 from typing import Any
 
-from ..errors import ShapeError
 from ..op import Sample, sample
 from ..registry import primitive
 from ..spec import Spec
 from .windows import Pair, places, windows_of
-
-
-def _check(name: str, a: Spec, weight: Spec, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> None:
-    if a.ndim != 4 or weight.ndim != 4:
-        raise ShapeError(
-            f"{name}: the input is (N, channels, rows, columns) and the weight (out channels, channels / groups, rows, "
-            f"columns), not {a.shape} and {weight.shape}"
-        )
-    for what, pair, least in (("stride", stride, 1), ("padding", padding, 0), ("dilation", dilation, 1)):
-        if len(pair) != 2 or min(pair) < least:
-            raise ShapeError(f"{name}: {what} is two numbers of at least {least}, not {pair}")
-    if groups < 1 or a.shape[1] % groups or weight.shape[0] % groups:
-        raise ShapeError(f"{name}: {groups} groups do not divide channels {a.shape[1]} and {weight.shape[0]}")
-    if a.shape[1] != weight.shape[1] * groups:
-        raise ShapeError(
-            f"{name}: a weight of shape {weight.shape} in {groups} groups takes {weight.shape[1] * groups} channels, "
-            f"the input has {a.shape[1]}"
-        )
-
-
-def _conv2d_spec(a: Spec, weight: Spec, *, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> Spec:
-    _check("conv2d", a, weight, stride, padding, dilation, groups)
-    sizes = [places(*s) for s in zip(a.shape[2:], weight.shape[2:], stride, padding, dilation, strict=True)]
-    if min(sizes) < 1:
-        raise ShapeError(
-            f"conv2d: a kernel of {weight.shape[2:]}, dilated by {dilation}, does not fit into {a.shape[2:]} padded by "
-            f"{padding}"
-        )
-    return Spec((a.shape[0], weight.shape[0], *sizes), a.dtype)
-
-
-def _transpose_spec(
-    a: Spec, weight: Spec, like: Spec, *, stride: Pair, padding: Pair, dilation: Pair, groups: int
-) -> Spec:
-    _fits("conv_transpose2d", like, weight, a, stride, padding, dilation, groups)
-    return Spec(like.shape, a.dtype)
-
-
-def _weight_spec(g: Spec, a: Spec, like: Spec, *, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> Spec:
-    _fits("conv2d_weight_grad", a, like, g, stride, padding, dilation, groups)
-    return Spec(like.shape, a.dtype)
-
-
-def _fits(name: str, a: Spec, weight: Spec, g: Spec, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> None:
-    """Refuse a g that is not as the convolution of a with the weight."""
-    _check(name, a, weight, stride, padding, dilation, groups)
-    out = _conv2d_spec(a, weight, stride=stride, padding=padding, dilation=dilation, groups=groups)
-    if g.shape != out.shape:
-        raise ShapeError(f"{name}: the convolution has shape {out.shape}, not {g.shape}")
 
 
 def _columns(xp: Any, a: Any, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int) -> Any:
@@ -102,7 +52,7 @@ def _gradient_samples(order: str) -> tuple[Sample, ...]:
 
 
 @primitive(
-    infer=_conv2d_spec,
+    rule="conv2d",
     kinds="f",
     flops=lambda a, weight, out, **_: 2 * out.size * weight.size // max(weight.shape[0], 1),
     samples=tuple(sample(a, w, **given) for a, w, given in _SAMPLES),
@@ -141,7 +91,7 @@ def _(ct, a, weight, *, stride, padding, dilation, groups):
 
 
 @primitive(
-    infer=_transpose_spec,
+    rule="conv_transpose2d",
     kinds="f",
     flops=lambda a, weight, like, out, **_: 2 * a.size * weight.size // max(weight.shape[0], 1),
     samples=_gradient_samples("gwa"),
@@ -190,7 +140,7 @@ def _(ct, a, weight, *, stride, padding, dilation, groups):
 
 
 @primitive(
-    infer=_weight_spec,
+    rule="conv2d_weight_grad",
     kinds="f",
     flops=lambda g, a, like, out, **_: 2 * g.size * out.size // max(out.shape[0], 1),
     samples=_gradient_samples("gaw"),

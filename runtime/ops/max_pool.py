@@ -6,36 +6,7 @@ from ..errors import ShapeError
 from ..op import sample
 from ..registry import primitive
 from ..spec import Indices, Spec, int64
-from .windows import Pair, divided, places, windows_of
-
-
-def pooled_sizes(
-    name: str, a: Spec, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
-) -> tuple[int, ...]:
-    """The sizes of the pooled plane. Raises ShapeError for windows that do not fit."""
-    if a.ndim != 4:
-        raise ShapeError(f"{name}: the input is (N, channels, rows, columns), not {a.shape}")
-    for what, pair, least in (("kernel", kernel, 1), ("stride", stride, 1), ("padding", padding, 0)):
-        if len(pair) != 2 or min(pair) < least:
-            raise ShapeError(f"{name}: {what} is two numbers of at least {least}, not {pair}")
-    if len(dilation) != 2 or min(dilation) < 1:
-        raise ShapeError(f"{name}: dilation is two numbers of at least 1, not {dilation}")
-    if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
-        raise ShapeError(f"{name}: padding {padding} is more than half of the kernel {kernel}")
-    sizes = [places(*s, ceil_mode) for s in zip(a.shape[2:], kernel, stride, padding, dilation, strict=True)]
-    if min(sizes) < 1:
-        raise ShapeError(f"{name}: a kernel of {kernel} does not fit into {a.shape[2:]} padded by {padding}")
-    return (*a.shape[:2], *sizes)
-
-
-def _max_pool2d_spec(a: Spec, *, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool) -> Spec:
-    return Spec(pooled_sizes("max_pool2d", a, kernel, stride, padding, dilation, ceil_mode), a.dtype)
-
-
-def _max_pool2d_indices_spec(
-    a: Spec, *, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
-) -> Spec:
-    return Spec(pooled_sizes("max_pool2d", a, kernel, stride, padding, dilation, ceil_mode), int64)
+from .windows import Pair, divided, windows_of
 
 
 def _max_flops(a: Spec, out: Spec, *, kernel: Pair, **_: object) -> int:
@@ -53,7 +24,7 @@ _MAX_SAMPLES = tuple(
 )
 
 
-@primitive(infer=_max_pool2d_spec, kinds="f", flops=_max_flops, samples=_MAX_SAMPLES, public=False)
+@primitive(rule="max_pool2d", kinds="f", flops=_max_flops, samples=_MAX_SAMPLES, public=False)
 def max_pool2d(
     xp,
     a,
@@ -78,9 +49,7 @@ def _(ct, a, *, kernel, stride, padding, dilation, ceil_mode):
     return put_in_planes(ct, a, found)
 
 
-@primitive(
-    infer=_max_pool2d_indices_spec, dtype="index", kinds="f", flops=_max_flops, samples=_MAX_SAMPLES, public=False
-)
+@primitive(rule="max_pool2d", dtype="index", kinds="f", flops=_max_flops, samples=_MAX_SAMPLES, public=False)
 def max_pool2d_indices(
     xp,
     a,
@@ -183,19 +152,11 @@ def adaptive_max_pool2d_indices(xp, a, *, output_size: tuple[int, ...]):
 # --- elements of planes
 
 
-def _planes_spec(a: Spec, indices: Spec) -> Spec:
-    return Spec(indices.shape, a.dtype)
-
-
-def _put_spec(a: Spec, like: Spec, indices: Spec) -> Spec:
-    return Spec(like.shape, a.dtype)
-
-
 _PLACES = np.array([[[[5, 0], [0, 1]]]])
 
 
 @primitive(
-    infer=_planes_spec,
+    rule="like_second",
     kinds="f",
     flops=lambda a, indices, out: 0,
     read=lambda a, indices, out: out.nbytes + indices.nbytes,
@@ -219,7 +180,7 @@ def _(ct, a: Spec, indices):
 
 
 @primitive(
-    infer=_put_spec,
+    rule="like_second",
     kinds="f",
     flops=lambda a, like, indices, out: a.size,
     read=lambda a, like, indices, out: a.nbytes + indices.nbytes,

@@ -4,35 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DTypeError, IndexOutOfRange, ShapeError
+from ..errors import IndexOutOfRange
 from ..op import sample
 from ..registry import primitive
-from ..spec import Indices, Spec
+from ..spec import Indices
 from .compare import ne
 from .pointwise import where
 from .reduce import sum
 from .shape import unsqueeze
 from .softmax import softmax
-
-
-def _check(a: Spec, target: Spec, axis: int) -> tuple[int, ...]:
-    """The shape of a without the axis of classes, which the target must have."""
-    axis %= max(a.ndim, 1)
-    wanted = a.shape[:axis] + a.shape[axis + 1 :]
-    if a.ndim == 0 or target.shape != wanted:
-        raise ShapeError(f"cross_entropy: input {a.shape} needs a target of shape {wanted}, not {target.shape}")
-    if target.dtype.kind != "i":
-        raise DTypeError(f"cross_entropy: target holds {target.dtype.name}, but class indices are int64 or int32")
-    return wanted
-
-
-def _softmax_nll_spec(a: Spec, target: Spec, *, axis: int, ignore_index: int) -> Spec:
-    return Spec(_check(a, target, axis), a.dtype)
-
-
-def _softmax_nll_grad_spec(a: Spec, g: Spec, target: Spec, *, axis: int, ignore_index: int) -> Spec:
-    _check(a, target, axis)
-    return Spec(a.shape, a.dtype)
 
 
 def _classes(xp: Any, a: Any, target: Any, axis: int, ignore_index: int) -> tuple[Any, Any]:
@@ -59,7 +39,7 @@ _SAMPLES: tuple[tuple[Any, Any, Any, dict[str, int]], ...] = (
 
 
 @primitive(
-    infer=_softmax_nll_spec,
+    rule="softmax_nll",
     kinds="f",
     flops=lambda a, target, out, **_: 4 * a.size,
     samples=tuple(sample(a, target, **given) for a, _, target, given in _SAMPLES),
@@ -83,7 +63,7 @@ def _(ct, a, target, *, axis, ignore_index):
 
 
 @primitive(
-    infer=_softmax_nll_grad_spec,
+    rule="softmax_nll_grad",
     kinds="f",
     flops=lambda a, g, target, out, **_: 6 * a.size,
     samples=(

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from ..errors import ShapeError
 from ..op import sample
 from ..registry import primitive
 from ..spec import Axes, Spec
@@ -72,30 +71,8 @@ class _Statistics:
 # --- over the last axes
 
 
-def _layer_norm_spec(a: Spec, weight: Spec, bias: Spec, *, eps: float) -> Spec:
-    _check_layer_norm(a, weight)
-    if bias.shape != weight.shape:
-        raise ShapeError(f"layer_norm: weight has shape {weight.shape}, but bias has {bias.shape}")
-    return Spec(a.shape, a.dtype)
-
-
-def _check_layer_norm(a: Spec, weight: Spec) -> None:
-    if weight.ndim == 0 or a.shape[a.ndim - weight.ndim :] != weight.shape:
-        raise ShapeError(f"layer_norm: a weight of shape {weight.shape} is not for the last axes of {a.shape}")
-
-
-def _input_grad_spec(g: Spec, a: Spec, weight: Spec, *, eps: float) -> Spec:
-    _check_layer_norm(a, weight)
-    return Spec(a.shape, a.dtype)
-
-
-def _weight_grad_spec(g: Spec, a: Spec, like: Spec, *, eps: float) -> Spec:
-    _check_layer_norm(a, like)
-    return Spec(like.shape, a.dtype)
-
-
 @primitive(
-    infer=_layer_norm_spec,
+    rule="layer_norm",
     kinds="f",
     flops=lambda a, weight, bias, out, eps: 7 * a.size,
     samples=(sample((2, 3), (3,), (3,)), sample((2, 2, 3), (2, 3), (2, 3), eps=0.1), sample((0, 3), (3,), (3,))),
@@ -122,7 +99,7 @@ def _(ct, a, weight, bias: Spec, *, eps):
 
 
 @primitive(
-    infer=_input_grad_spec,
+    rule="layer_norm_input_grad",
     kinds="f",
     flops=lambda g, a, weight, out, eps: 14 * a.size,
     samples=(sample((2, 3), (2, 3), (3,), eps=0.1), sample((2, 2, 3), (2, 2, 3), (2, 3), eps=0.1)),
@@ -145,7 +122,7 @@ def _(ct, g, a, weight, *, eps: float):
 
 
 @primitive(
-    infer=_weight_grad_spec,
+    rule="layer_norm_weight_grad",
     kinds="f",
     flops=lambda g, a, like, out, eps: 9 * a.size,
     samples=(sample((2, 3), (2, 3), (3,), eps=0.1), sample((2, 2, 3), (2, 2, 3), (2, 3), eps=0.1)),
@@ -179,30 +156,8 @@ def _per_channel(x: Any, a: Any, change: Any) -> Any:
     return change(x, (-1, *[1] * (a.ndim - 2)))
 
 
-def _check_batch_norm(a: Spec, weight: Spec) -> None:
-    if a.ndim < 2 or weight.shape != a.shape[1:2]:
-        raise ShapeError(f"batch_norm: the channels are axis 1 of {a.shape}, so a weight cannot be {weight.shape}")
-
-
-def _batch_norm_spec(a: Spec, weight: Spec, bias: Spec, *, eps: float) -> Spec:
-    _check_batch_norm(a, weight)
-    if bias.shape != weight.shape:
-        raise ShapeError(f"batch_norm: weight has shape {weight.shape}, but bias has {bias.shape}")
-    return Spec(a.shape, a.dtype)
-
-
-def _batch_input_grad_spec(g: Spec, a: Spec, weight: Spec, *, eps: float) -> Spec:
-    _check_batch_norm(a, weight)
-    return Spec(a.shape, a.dtype)
-
-
-def _batch_weight_grad_spec(g: Spec, a: Spec, like: Spec, *, eps: float) -> Spec:
-    _check_batch_norm(a, like)
-    return Spec(like.shape, a.dtype)
-
-
 @primitive(
-    infer=_batch_norm_spec,
+    rule="batch_norm",
     kinds="f",
     flops=lambda a, weight, bias, out, eps: 7 * a.size,
     samples=(sample((4, 3), (3,), (3,)), sample((2, 2, 3, 2), (2,), (2,), eps=0.1)),
@@ -228,7 +183,7 @@ def _(ct, a, weight, bias: Spec, *, eps):
 
 
 @primitive(
-    infer=_batch_input_grad_spec,
+    rule="batch_norm_input_grad",
     kinds="f",
     flops=lambda g, a, weight, out, eps: 14 * a.size,
     samples=(sample((4, 3), (4, 3), (3,), eps=0.1), sample((2, 2, 3, 2), (2, 2, 3, 2), (2,), eps=0.1)),
@@ -251,7 +206,7 @@ def _(ct, g, a, weight, *, eps: float):
 
 
 @primitive(
-    infer=_batch_weight_grad_spec,
+    rule="batch_norm_weight_grad",
     kinds="f",
     flops=lambda g, a, like, out, eps: 9 * a.size,
     samples=(sample((4, 3), (4, 3), (3,), eps=0.1), sample((2, 2, 3, 2), (2, 2, 3, 2), (2,), eps=0.1)),

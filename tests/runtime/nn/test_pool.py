@@ -71,7 +71,7 @@ def test_a_plane_divided_evenly() -> None:
 def test_what_does_not_fit_is_refused_in_words() -> None:
     with pytest.raises(rt.ShapeError, match=r"padding \(2, 2\) is more than half of the kernel \(3, 3\)"):
         F.max_pool2d(PLANE, 3, padding=2)
-    with pytest.raises(rt.ShapeError, match=r"a kernel of \(5, 5\) does not fit into \(4, 4\)"):
+    with pytest.raises(rt.ShapeError, match=r"a kernel of \(5, 5\), dilated by \(1, 1\), does not fit into \(4, 4\)"):
         F.avg_pool2d(PLANE, 5)
     with pytest.raises(rt.ArgumentError, match="divisor_override must not be 0"):
         F.avg_pool2d(PLANE, 2, divisor_override=0)
