@@ -88,14 +88,12 @@ class Pass : PassInfo {
  private:
   void take_turn(Node* n) {
     const Plan::Step* step = restricted_ ? planned_->step(n) : nullptr;
-    Claim claim(n, request_.keep_graph || !n->keeps_values || (step && !step->runs));
-    if (n->hooks) [[unlikely]]
-      run_hooks(n, HookTime::kTensor, s_.cts, {});
-    if (step) [[unlikely]] {
-      if (!request_.into_leaves)
-        for (auto [output, input] : step->captures) found_[input] = Value(s_.cts[output]);
-      if (!step->runs) return;
+    if (step && !step->runs) [[unlikely]] {  // it is an end of the pass, and may have been used up by another
+      Ref<Node> here(n);
+      return arrive(n, step);
     }
+    Claim claim(n, request_.keep_graph || !n->keeps_values);
+    arrive(n, step);
     std::vector<Value> of_outputs;
     if (n->hooks) [[unlikely]] {
       run_hooks(n, HookTime::kBefore, s_.cts, {});
@@ -110,7 +108,15 @@ class Pass : PassInfo {
     if (n->hooks) [[unlikely]]
       run_hooks(n, HookTime::kAfter, outs, of_outputs);
     for (int i = 0; i < n->nedges; ++i)
-      if (defined(outs[i])) give(n->edges()[i], std::exchange(outs[i], Value()));
+      if (defined(outs[i])) give(n->edges()[i], std::move(outs[i])), reset(outs[i]);
+  }
+
+  // The gradients of n's outputs are complete.
+  void arrive(Node* n, const Plan::Step* step) {
+    if (n->hooks) [[unlikely]]
+      run_hooks(n, HookTime::kTensor, s_.cts, {});
+    if (step && !request_.into_leaves) [[unlikely]]
+      for (auto [output, input] : step->captures) found_[input] = Value(s_.cts[output]);
   }
 
   void give(const Edge& e, Value&& ct) {

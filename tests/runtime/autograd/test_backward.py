@@ -80,6 +80,13 @@ def test_grad_runs_only_what_leads_to_its_inputs() -> None:
     assert values(grad(z, inner)[0]) == 3.0 and ran == ["inner"]
 
 
+def test_grad_ends_at_its_inputs_also_where_the_graph_behind_was_used_up() -> None:
+    x = leaf(3.0)
+    y = x * x
+    y.backward()
+    assert values(grad(y * y, y)[0]) == 18.0
+
+
 def test_grad_of_an_output_itself() -> None:
     x = leaf([1.0, 2.0])
     y = x * 3.0
