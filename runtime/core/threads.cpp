@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <string>
@@ -27,9 +28,17 @@ struct Job {
   void (*work)(const void*, int64_t, int64_t);
   const void* context;
   std::atomic<int64_t> next{0};
+  std::atomic<bool> failed{false};
+  std::exception_ptr error{};  // of the first that failed
 
-  void take_parts() {
-    for (int64_t i; (i = next.fetch_add(part, std::memory_order_relaxed)) < n;) work(context, i, std::min(n, i + part));
+  void take_parts() noexcept {
+    try {
+      for (int64_t i; (i = next.fetch_add(part, std::memory_order_relaxed)) < n;)
+        work(context, i, std::min(n, i + part));
+    } catch (...) {
+      next = n;
+      if (!failed.exchange(true)) error = std::current_exception();
+    }
   }
 };
 
@@ -66,6 +75,7 @@ class Pool {
     std::unique_lock lock(mutex_);
     job_ = nullptr;  // who wakes from now on finds nothing
     done_.wait(lock, [&] { return inside_ == 0; });
+    if (job.error) std::rethrow_exception(job.error);
   }
 
  private:

@@ -77,6 +77,16 @@ TEST(many_callers_at_once) {
   CHECK(wrong == 0);
 }
 
+TEST(an_exception_reaches_the_caller) {
+  for (int threads : {1, 3}) {
+    Threads set(threads);
+    CHECK_THROWS(Error, share(100, 1, [](int64_t begin, int64_t end) {
+                   if (begin <= 57 && 57 < end) throw Error(ErrorKind::kValue, "the 57th");
+                 }));
+    CHECK(covers(64, 4));
+  }
+}
+
 TEST(a_forked_child_has_threads_of_its_own) {
   Threads set(2);
   CHECK(covers(64, 4));

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from perflab import runtime as rt
+from perflab.runtime.nn import functional as F
 
 LARGE = 1_100_003  # elements of which threads share the work
 
@@ -49,6 +50,9 @@ OPS: dict[str, Callable[[], Any]] = {
     "tall matmul": lambda: randoms(1111, 200) @ randoms(200, 190),
     "wide matmul": lambda: randoms(190, 200) @ randoms(200, 1111),
     "transposed matmul": lambda: randoms(200, 700).mT @ randoms(500, 200).mT,
+    "layer_norm": lambda: F.layer_norm(randoms(1200, 1001), 1001),
+    "conv2d": lambda: F.conv2d(randoms(16, 8, 40, 40), randoms(16, 8, 3, 3), padding=1),
+    "max_pool2d": lambda: F.max_pool2d(randoms(16, 8, 64, 64), 2),
     "batched matmul": lambda: randoms(9, 130, 140) @ randoms(9, 140, 150),
 }
 
@@ -72,6 +76,18 @@ def test_gradients_of_large_ops() -> None:
     x = randoms(1200, 1001).requires_grad_()
     (rt.exp(x) * 2.0).sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), 2 * np.exp(x.detach().numpy()), rtol=1e-6)
+
+
+def test_gradients_of_a_convolution_do_not_depend_on_the_number() -> None:
+    found = []
+    for n in (1, 2, 5):
+        rt.set_num_threads(n)
+        x, weight = randoms(16, 8, 40, 40).requires_grad_(), randoms(16, 8, 3, 3).requires_grad_()
+        F.max_pool2d(F.conv2d(x, weight, padding=1), 2).sum().backward()
+        found.append((x.grad.numpy(), weight.grad.numpy()))
+    for grads in found[1:]:
+        for mine, alone in zip(grads, found[0], strict=True):
+            np.testing.assert_array_equal(mine, alone)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")

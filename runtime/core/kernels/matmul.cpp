@@ -4,6 +4,7 @@
 #include <climits>
 #include <cstring>
 
+#include "kernels/gemm.h"
 #include "kernels/table.h"
 #include "threads.h"
 
@@ -18,7 +19,7 @@ using Gemm = void (*)(int order, int flip_a, int flip_b, int m, int n, int k, T 
                       int ldb, T beta, T* c, int ldc);
 
 template <class T>
-Gemm<T> gemm = nullptr;
+Gemm<T> blas = nullptr;
 
 // A matrix inside an array; strides in elements.
 template <class T>
@@ -81,11 +82,11 @@ template <class T>
 void multiply(const Matrix<T>& a, const Matrix<T>& b, T* c) {
   const int64_t m = a.rows, k = a.columns, n = b.columns;
   Form x, y;
-  if (!gemm<T> || m * n * k <= kSmall || m > INT_MAX || n > INT_MAX || k > INT_MAX || !form(a, x) || !form(b, y)) {
+  if (!blas<T> || m * n * k <= kSmall || m > INT_MAX || n > INT_MAX || k > INT_MAX || !form(a, x) || !form(b, y)) {
     return multiply_plainly(a, b, c);
   }
   auto block = [&](int64_t row, int64_t column, int64_t rows, int64_t columns) {
-    gemm<T>(kRowMajor, x.flip, y.flip, static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(k), T(1),
+    blas<T>(kRowMajor, x.flip, y.flip, static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(k), T(1),
             a.p + row * a.row, static_cast<int>(x.lead), b.p + column * b.column, static_cast<int>(y.lead), T(0),
             c + row * n + column, static_cast<int>(n));
   };
@@ -201,6 +202,25 @@ F symbol(void* library, const char* name, const char* path) {
 
 }  // namespace
 
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, Side<T> a, Side<T> b, bool add, T* c, int64_t c_row) {
+  if (blas<T>) {
+    auto order = [](const Side<T>& s) { return s.flip ? kTransposed : kPlain; };
+    return blas<T>(kRowMajor, order(a), order(b), static_cast<int>(m), static_cast<int>(n), static_cast<int>(k), T(1),
+                   a.p, static_cast<int>(a.row), b.p, static_cast<int>(b.row), T(add), c, static_cast<int>(c_row));
+  }
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      T sum = add ? c[i * c_row + j] : T(0);
+      for (int64_t l = 0; l < k; ++l)
+        sum += a.p[a.flip ? l * a.row + i : i * a.row + l] * b.p[b.flip ? j * b.row + l : l * b.row + j];
+      c[i * c_row + j] = sum;
+    }
+  }
+}
+template void gemm(int64_t, int64_t, int64_t, Side<float>, Side<float>, bool, float*, int64_t);
+template void gemm(int64_t, int64_t, int64_t, Side<double>, Side<double>, bool, double*, int64_t);
+
 void load_blas(const char* path) {
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) throw Error(ErrorKind::kValue, std::string("OpenBLAS cannot be loaded: ") + dlerror());
@@ -208,7 +228,7 @@ void load_blas(const char* path) {
   const auto twice = symbol<Gemm<double>>(library, "scipy_cblas_dgemm", path);
   // Its own threads would spin beside numpy's, and ours.
   symbol<void (*)(int)>(library, "scipy_openblas_set_num_threads", path)(1);
-  gemm<float> = single, gemm<double> = twice;
+  blas<float> = single, blas<double> = twice;
 }
 
 void add_matmul_kernels(KernelTable& table) {

@@ -16,6 +16,8 @@ namespace {
   add_norm_kernels(table);
   add_nll_kernels(table);
   add_matmul_kernels(table);
+  add_conv_kernels(table);
+  add_pool_kernels(table);
   add_copy_kernels(table);
   add_index_kernels(table);
   add_strided_kernels(table);
