@@ -61,7 +61,7 @@ def test_a_parameter_stays_itself_while_only_the_graph_holds_it() -> None:
     layer.weight.note = "kept"  # type: ignore[attr-defined]
     out = layer(rt.ones(1, 2))
     del layer
-    ((transpose, _),) = out.grad_fn.next_functions  # type: ignore[union-attr]
+    _, (transpose, _) = out.grad_fn.next_functions  # type: ignore[union-attr]
     ((leaf, _),) = transpose.next_functions
     assert type(leaf.variable) is nn.Parameter and leaf.variable.note == "kept"
     out.sum().backward()

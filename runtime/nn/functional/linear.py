@@ -1,5 +1,7 @@
 """Affine and bilinear maps."""
 
+import math
+
 from ..._core import Tensor
 from ...errors import ShapeError
 from ...ops.shape import reshape, transpose, unsqueeze
@@ -7,8 +9,13 @@ from ...ops.shape import reshape, transpose, unsqueeze
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.mT + bias. input: (..., in), weight: (out, in), bias: (out,); the result is (..., out)."""
+    shape = input.shape
+    if len(shape) > 2:  # one product, and one for the weight's gradient
+        input = reshape(input, (math.prod(shape[:-1]), shape[-1]))
     out: Tensor = input @ transpose(weight, -2, -1)
-    return out if bias is None else out + bias
+    if bias is not None:
+        out = out + bias
+    return reshape(out, (*shape[:-1], weight.shape[0])) if len(shape) > 2 else out
 
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

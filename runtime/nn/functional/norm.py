@@ -6,8 +6,6 @@ eps is added to variances, which are of all elements unless said otherwise.
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..._core import Tensor
 from ...autograd import no_grad
 from ...creation import ones, zeros
@@ -17,6 +15,7 @@ from ...ops.cast import copy_
 from ...ops.pointwise import sqrt
 from ...ops.shape import reshape, squeeze
 from ...ops.statistics import mean
+from ...promotion import finfo
 from ...registry import composite
 
 
@@ -62,7 +61,7 @@ def rms_norm(
     """
     shape = _shape("rms_norm", input, normalized_shape)
     _check("rms_norm", "weight", weight, shape)
-    least = float(np.finfo(input.dtype.numpy).eps) if eps is None else eps
+    least = finfo(input.dtype).eps if eps is None else eps
     square = mean(input * input, axis=tuple(range(-len(shape), 0)), keepdims=True)
     out: Tensor = input / sqrt(square + least)
     return out if weight is None else out * weight

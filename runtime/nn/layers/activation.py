@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from ..._core import Tensor
 from ...creation import full
-from ...spec import DType, float32
+from ...spec import DType
 from .. import functional as F
 from .. import init
 from ..module import Module
@@ -255,7 +255,7 @@ class GLU(Module):
 class PReLU(Module):
     """input where it is positive, else weight * input; the weight is learned: one number, or one for each channel."""
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, *, dtype: DType = float32) -> None:
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, *, dtype: DType | None = None) -> None:
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init

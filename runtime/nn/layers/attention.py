@@ -3,15 +3,14 @@
 import math
 from typing import Any
 
-from ... import _core
 from ..._core import Tensor
-from ...creation import zeros
+from ...creation import empty, zeros
 from ...errors import ArgumentError, ShapeError
 from ...ops.cast import astype
 from ...ops.pointwise import where
 from ...ops.shape import concat, expand, reshape, split, squeeze, transpose, unsqueeze
 from ...ops.statistics import mean
-from ...spec import DType, float32
+from ...spec import DType
 from .. import functional as F
 from .. import init
 from ..functional.attention import attend
@@ -39,7 +38,7 @@ class MultiheadAttention(Module):
         vdim: int | None = None,
         batch_first: bool = False,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         if embed_dim < 1 or num_heads < 1 or embed_dim % num_heads:
@@ -54,7 +53,7 @@ class MultiheadAttention(Module):
         self.add_zero_attn = add_zero_attn
 
         def parameter(*shape: int) -> Parameter:
-            return Parameter(_core.empty(shape, dtype))
+            return Parameter(empty(shape, dtype=dtype))
 
         same = self.kdim == self.vdim == embed_dim
         self.in_proj_weight = parameter(3 * embed_dim, embed_dim) if same else None

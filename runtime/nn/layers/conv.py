@@ -3,10 +3,10 @@
 import math
 from typing import Any
 
-from ... import _core
 from ..._core import Tensor
+from ...creation import empty
 from ...errors import ArgumentError
-from ...spec import DType, float32
+from ...spec import DType
 from .. import functional as F
 from .. import init
 from ..functional.conv import Size, sizes
@@ -30,7 +30,7 @@ class _Conv(Module):
         dilation: Size,
         groups: int,
         bias: bool,
-        dtype: DType,
+        dtype: DType | None,
     ) -> None:
         super().__init__()
         name = type(self).__name__
@@ -44,8 +44,8 @@ class _Conv(Module):
         self.dilation = sizes(name, "dilation", dilation, self._axes)
         self.groups = groups
         ends = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
-        self.weight = Parameter(_core.empty((ends[0], ends[1] // groups, *self.kernel_size), dtype))
-        self.bias = Parameter(_core.empty((out_channels,), dtype)) if bias else None
+        self.weight = Parameter(empty((ends[0], ends[1] // groups, *self.kernel_size), dtype=dtype))
+        self.bias = Parameter(empty((out_channels,), dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -86,7 +86,7 @@ class Conv1d(_Conv):
         groups: int = 1,
         bias: bool = True,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
 
@@ -110,7 +110,7 @@ class Conv2d(_Conv):
         groups: int = 1,
         bias: bool = True,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
 
@@ -133,7 +133,7 @@ class _ConvTranspose(_Conv):
         bias: bool = True,
         dilation: Size = 1,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
         self.output_padding = sizes(type(self).__name__, "output_padding", output_padding, self._axes)

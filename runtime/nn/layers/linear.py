@@ -2,10 +2,10 @@
 
 import math
 
-from ... import _core
 from ..._core import Tensor
-from ...ops.shape import reshape, transpose
-from ...spec import DType, float32
+from ...creation import empty
+from ...ops.shape import reshape
+from ...spec import DType
 from .. import functional as F
 from .. import init
 from ..module import Module
@@ -15,12 +15,12 @@ from ..parameter import Parameter
 class Linear(Module):
     """input @ weight.mT + bias: (..., in_features) to (..., out_features)."""
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, *, dtype: DType = float32) -> None:
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, *, dtype: DType | None = None) -> None:
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(_core.empty((out_features, in_features), dtype))
-        self.bias = Parameter(_core.empty((out_features,), dtype)) if bias else None
+        self.weight = Parameter(empty((out_features, in_features), dtype=dtype))
+        self.bias = Parameter(empty((out_features,), dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -31,8 +31,7 @@ class Linear(Module):
             init.uniform_(self.bias, -bound, bound)
 
     def forward(self, input: Tensor) -> Tensor:
-        out: Tensor = input @ transpose(self.weight, -2, -1)
-        return out if self.bias is None else out + self.bias
+        return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
@@ -42,14 +41,14 @@ class Bilinear(Module):
     """functional.bilinear with its weight and bias: (..., in1) and (..., in2) to (..., out)."""
 
     def __init__(
-        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, *, dtype: DType = float32
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, *, dtype: DType | None = None
     ) -> None:
         super().__init__()
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(_core.empty((out_features, in1_features, in2_features), dtype))
-        self.bias = Parameter(_core.empty((out_features,), dtype)) if bias else None
+        self.weight = Parameter(empty((out_features, in1_features, in2_features), dtype=dtype))
+        self.bias = Parameter(empty((out_features,), dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

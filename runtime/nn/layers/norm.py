@@ -6,7 +6,7 @@ from ..._core import Tensor
 from ...autograd import no_grad
 from ...creation import ones, zeros
 from ...errors import ArgumentError, ShapeError
-from ...spec import DType, float32, int64
+from ...spec import DType, int64
 from .. import functional as F
 from .. import init
 from ..module import Module
@@ -16,7 +16,7 @@ from ..parameter import Parameter
 class _Norm(Module):
     """A scale and a shift, in a shape."""
 
-    def __init__(self, shape: tuple[int, ...], weight: bool, bias: bool, dtype: DType) -> None:
+    def __init__(self, shape: tuple[int, ...], weight: bool, bias: bool, dtype: DType | None) -> None:
         super().__init__()
         self.weight = Parameter(ones(shape, dtype=dtype)) if weight else None
         self.bias = Parameter(zeros(shape, dtype=dtype)) if bias else None
@@ -39,7 +39,7 @@ class LayerNorm(_Norm):
         elementwise_affine: bool = True,
         bias: bool = True,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         super().__init__(shape, elementwise_affine, elementwise_affine and bias, dtype)
@@ -63,7 +63,7 @@ class RMSNorm(_Norm):
         eps: float | None = None,
         elementwise_affine: bool = True,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         super().__init__(shape, elementwise_affine, False, dtype)
@@ -88,7 +88,7 @@ class GroupNorm(_Norm):
         eps: float = 1e-5,
         affine: bool = True,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         if num_groups < 1 or num_channels % num_groups:
             raise ArgumentError(f"GroupNorm: {num_groups} groups do not divide {num_channels} channels")
@@ -123,7 +123,7 @@ class _Running(_Norm):
         momentum: float | None,
         affine: bool,
         track_running_stats: bool,
-        dtype: DType,
+        dtype: DType | None,
     ) -> None:
         super().__init__((num_features,), affine, affine, dtype)
         self.num_features = num_features
@@ -179,7 +179,7 @@ class _BatchNorm(_Running):
         affine: bool = True,
         track_running_stats: bool = True,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
 
@@ -214,7 +214,7 @@ class _InstanceNorm(_Running):
         affine: bool = False,
         track_running_stats: bool = False,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
 

@@ -4,13 +4,12 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ... import _core
 from ..._core import Tensor
-from ...creation import zeros
+from ...creation import empty, zeros
 from ...errors import ArgumentError, ShapeError
 from ...ops.pointwise import relu, sigmoid, tanh
 from ...ops.shape import concat, reshape, split, squeeze, stack, transpose, unsqueeze
-from ...spec import DType, float32
+from ...spec import DType
 from .. import functional as F
 from .. import init
 from ..functional.dropout import check_probability
@@ -68,16 +67,16 @@ class _Cell(Module):
     _gates: int
     _step: Step
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, dtype: DType = float32) -> None:
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, dtype: DType | None = None) -> None:
         super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias
         rows = self._gates * hidden_size
-        self.weight_ih = Parameter(_core.empty((rows, input_size), dtype))
-        self.weight_hh = Parameter(_core.empty((rows, hidden_size), dtype))
-        self.bias_ih = Parameter(_core.empty((rows,), dtype)) if bias else None
-        self.bias_hh = Parameter(_core.empty((rows,), dtype)) if bias else None
+        self.weight_ih = Parameter(empty((rows, input_size), dtype=dtype))
+        self.weight_hh = Parameter(empty((rows, hidden_size), dtype=dtype))
+        self.bias_ih = Parameter(empty((rows,), dtype=dtype)) if bias else None
+        self.bias_hh = Parameter(empty((rows,), dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -114,7 +113,7 @@ class RNNCell(_Cell):
         bias: bool = True,
         nonlinearity: str = "tanh",
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size, bias, dtype=dtype)
         self.nonlinearity = nonlinearity
@@ -162,7 +161,7 @@ class _Recurrent(Module):
         bidirectional: bool = False,
         proj_size: int = 0,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         if num_layers < 1:
@@ -187,7 +186,7 @@ class _Recurrent(Module):
                 shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)} if bias else {}
                 shapes |= {"weight_hr": (proj_size, hidden_size)} if proj_size else {}
                 for name, shape in shapes.items():
-                    setattr(self, name + end, Parameter(_core.empty(shape, dtype)))
+                    setattr(self, name + end, Parameter(empty(shape, dtype=dtype)))
         self.reset_parameters()
 
     def _directions(self) -> tuple[str, ...]:
@@ -295,7 +294,7 @@ class RNN(_Recurrent):
         dropout: float = 0.0,
         bidirectional: bool = False,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
         self.nonlinearity = nonlinearity
@@ -333,7 +332,7 @@ class GRU(_Recurrent):
         dropout: float = 0.0,
         bidirectional: bool = False,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
 

@@ -2,11 +2,11 @@
 
 from typing import Self
 
-from ... import _core
 from ..._core import Tensor
 from ...autograd import no_grad
+from ...creation import empty
 from ...errors import ShapeError
-from ...spec import DType, float32
+from ...spec import DType
 from .. import functional as F
 from .. import init
 from ..functional.sparse import row_of_padding
@@ -18,7 +18,12 @@ class _Table(Module):
     """A table of vectors; the row padding_idx gets no gradient and starts as zeros."""
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, weight: Tensor | None, dtype: DType
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None,
+        weight: Tensor | None,
+        dtype: DType | None,
     ) -> None:
         super().__init__()
         self.num_embeddings = num_embeddings
@@ -26,7 +31,7 @@ class _Table(Module):
         self.padding_idx = None if padding_idx is None else row_of_padding(padding_idx, num_embeddings)
         shape = (num_embeddings, embedding_dim)
         if weight is None:
-            self.weight = Parameter(_core.empty(shape, dtype))
+            self.weight = Parameter(empty(shape, dtype=dtype))
             self.reset_parameters()
         elif weight.shape == shape:
             self.weight = Parameter(weight)
@@ -59,7 +64,7 @@ class Embedding(_Table):
         padding_idx: int | None = None,
         *,
         _weight: Tensor | None = None,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, dtype)
 
@@ -88,7 +93,7 @@ class EmbeddingBag(_Table):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
         _weight: Tensor | None = None,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, dtype)
         self.mode = mode

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._core import Tensor
 from ...errors import ArgumentError, ShapeError
-from ...spec import DType, float32
+from ...spec import DType, get_default_dtype
 from .. import functional as F
 from .. import init
 from ..containers import ModuleList
@@ -48,7 +48,7 @@ class TransformerEncoderLayer(Module):
         norm_first: bool = False,
         bias: bool = True,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
@@ -101,7 +101,7 @@ class TransformerDecoderLayer(Module):
         norm_first: bool = False,
         bias: bool = True,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
@@ -220,7 +220,7 @@ class Transformer(Module):
         norm_first: bool = False,
         bias: bool = True,
         *,
-        dtype: DType = float32,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
 
@@ -289,6 +289,6 @@ class Transformer(Module):
         )
 
     @staticmethod
-    def generate_square_subsequent_mask(sz: int, dtype: DType = float32) -> Tensor:
+    def generate_square_subsequent_mask(sz: int, dtype: DType | None = None) -> Tensor:
         """The causal mask (sz, sz): -inf above the diagonal."""
-        return causal_mask(sz, sz, dtype.numpy)
+        return causal_mask(sz, sz, (dtype or get_default_dtype()).numpy)
