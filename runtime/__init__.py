@@ -15,21 +15,26 @@ _core.load_blas(glob.glob(os.path.join(scipy_openblas32.get_lib_dir(), "libscipy
 
 from . import ops, registry  # noqa: E402, I001
 from . import tensor as _methods  # noqa: E402, F401  (before creation.tensor takes the name)
-from . import amp, data, nn, optim, utils  # noqa: E402
+from . import amp, autograd, data, nn, optim, utils  # noqa: E402
 from ._core import Tensor, get_num_threads, memory_stats, set_num_threads  # noqa: E402
+from .autocast import autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402
 from .autograd import (  # noqa: E402
     Function,
     enable_grad,
+    inference_mode,
     is_grad_enabled,
+    is_inference_mode_enabled,
     no_grad,
     set_grad_enabled,
 )
 from .creation import arange, asarray, empty, from_numpy, full, ones, ones_like, tensor, zeros, zeros_like  # noqa: E402
+from .dispatch import DispatchMode, DispatchTable, dispatch_table  # noqa: E402
 from .errors import (  # noqa: E402
     ArgumentError,
     AutogradError,
     DTypeError,
     FileFormatError,
+    GradcheckError,
     IndexOutOfRange,
     OpError,
     PerflabError,
@@ -37,6 +42,7 @@ from .errors import (  # noqa: E402
     StateError,
     WorkerError,
 )
+from .flops import FlopCounter  # noqa: E402
 from .random import (  # noqa: E402
     Generator,
     bernoulli,
@@ -95,6 +101,7 @@ __all__ = [
     "DTypeError",
     "FileFormatError",
     "Function",
+    "GradcheckError",
     "Generator",
     "IndexOutOfRange",
     "OpError",
@@ -106,6 +113,14 @@ __all__ = [
     "amp",
     "arange",
     "asarray",
+    "autograd",
+    "autocast",
+    "get_autocast_dtype",
+    "is_autocast_enabled",
+    "DispatchMode",
+    "DispatchTable",
+    "dispatch_table",
+    "FlopCounter",
     "bernoulli",
     "bool_",
     "data",
@@ -121,9 +136,11 @@ __all__ = [
     "initial_seed",
     "int32",
     "int64",
+    "inference_mode",
     "is_grad_enabled",
     "load",
     "load_metadata",
+    "is_inference_mode_enabled",
     "manual_seed",
     "memory_stats",
     "multinomial",

@@ -6,6 +6,7 @@
     ├── IndexOutOfRange   also IndexError: an index outside its axis
     ├── ArgumentError     also ValueError: an argument of a good type and an impossible value
     ├── AutogradError     also RuntimeError: a graph used twice, a saved tensor changed in place
+    │   └── GradcheckError    a gradient that differs from finite differences
     ├── StateError        also RuntimeError and KeyError: a state dict that does not fit its module or optimizer
     ├── FileFormatError  also ValueError: a file that is no saved state, or a damaged one
     ├── WorkerError      also RuntimeError: a worker process of a DataLoader that died, or did not answer in time
@@ -37,6 +38,10 @@ class ArgumentError(PerflabError, ValueError):
 
 class AutogradError(PerflabError, RuntimeError):
     """A graph that is gone, a saved tensor that was changed, a gradient where there can be none."""
+
+
+class GradcheckError(AutogradError):
+    """A gradient that differs from finite differences: shows both."""
 
 
 class StateError(PerflabError, RuntimeError, KeyError):

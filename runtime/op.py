@@ -91,6 +91,7 @@ class Op:
     returns: Any  # the named tuple of several outputs whose number the declaration says, or None
     pointwise: bool
     differentiable: bool
+    autocast: str | None  # "lower", "float32" or None
     gradient: Gradient | None = None
     handle: Any = field(default=None, repr=False)
 

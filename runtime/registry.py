@@ -8,7 +8,7 @@ import functools
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -63,6 +63,7 @@ def primitive(
     returns: Sequence[str] = (),
     pointwise: bool = False,
     differentiable: bool = True,
+    autocast: Literal["lower", "float32"] | None = None,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare an op with a kernel of its own.
 
@@ -74,6 +75,7 @@ def primitive(
     source: a C expression for one element. domain: between which values its samples are drawn.
     public: part of the namespace; method: of Tensor too. view: it moves no memory.
     several: it has several outputs, as many as the rule says.
+    autocast: what it does to float inputs: "lower" casts them to its dtype, "float32" halves to float32 (autocast.py).
     """
 
     def declare(body: Callable[..., Any]) -> Any:
@@ -103,6 +105,7 @@ def primitive(
             namedtuple(f"{name}_result", returns) if returns else None,
             pointwise,
             differentiable and dtype not in ("bool", "index"),
+            autocast,
         )
         return _define(op)
 
@@ -120,6 +123,7 @@ def pointwise(
     samples: Sequence[Sample] = (),
     differentiable: bool = True,
     public: bool = True,
+    autocast: Literal["float32"] | None = None,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare an op that works element by element, broadcasting its inputs.
 
@@ -139,6 +143,7 @@ def pointwise(
             aliases=aliases,
             public=public,
             pointwise=True,
+            autocast=autocast,
             differentiable=differentiable,
         )(body)
 
@@ -174,6 +179,8 @@ def _define(op: Op) -> Any:
         op.returns,
         [(a.name, a.alias, a.kind, a.required, a.preset) for a in op.attributes],
     )
+    if op.autocast:
+        _core.set_autocast_family(op.handle, op.autocast == "lower")
     OPS[op.name] = op
     return op.handle
 

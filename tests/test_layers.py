@@ -29,6 +29,8 @@ RUNTIME = (
     {"random"},
     {"tensor"},
     {"autograd"},
+    {"dispatch", "autocast", "checkpoint"},
+    {"flops"},
     {"nn", "optim", "data", "serialization"},
     {"amp", "utils"},
     {"__init__"},

@@ -5,9 +5,18 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _core
+from .dot import to_dot
 from .hooks import RemovableHandle, hooks_of_leaf, register_multi_grad_hook
+from .saved import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
-__all__ = ["AccumulateGrad", "register_multi_grad_hook"]
+__all__ = [
+    "AccumulateGrad",
+    "disable_saved_tensors_hooks",
+    "register_multi_grad_hook",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+    "to_dot",
+]
 
 
 class AccumulateGrad:

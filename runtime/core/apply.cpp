@@ -4,6 +4,7 @@
 
 #include "engine.h"
 #include "history.h"
+#include "modes.h"
 
 namespace perflab {
 
@@ -35,6 +36,7 @@ void apply_several(const Op& op, const Operand* in, int nin, const Attrs& attrs,
     std::vector<const Array*> outs;
     for (const Array& r : results) outs.push_back(&r);
     node = Ref(record_node(op, *program, in, nin, attrs, outs.data(), nout, sequence));
+    announce(node.get());
   }
   for (int k = 0; k < nout; ++k) {
     const bool joins = node && differentiable(results[k]);
@@ -44,6 +46,14 @@ void apply_several(const Op& op, const Operand* in, int nin, const Attrs& attrs,
   }
 }
 
+}  // namespace
+
+namespace {
+[[noreturn, gnu::noinline]] void refuse_inference(const Op& op) {
+  throw Error(ErrorKind::kAutograd, op.name +
+                                        ": inference tensors cannot be saved for backward: take a copy() of it outside "
+                                        "of inference_mode()");
+}
 }  // namespace
 
 uint64_t next_sequence(const Operand* in, int nin) {
@@ -69,11 +79,11 @@ Node* record_node(const Op& op, const Program& p, const Operand* in, int nin, co
     }
     for (size_t k = 0; k < p.saves.size(); ++k) {
       Keep keep = p.saves[k];
+      if (!keep.spec && keep.which >= 0 && in[keep.which].tensor && in[keep.which].tensor->inference) [[unlikely]]
+        refuse_inference(op);
       save(n->saved() + k, keep.which < 0 ? *outs[-1 - keep.which] : *in[keep.which].array, keep.which, keep.spec);
       n->keeps_values |= !keep.spec;
     }
-    if (node_made) [[unlikely]]
-      node_made(n);
   } catch (...) {
     release(n);
     throw;
@@ -82,6 +92,8 @@ Node* record_node(const Op& op, const Program& p, const Operand* in, int nin, co
 }
 
 void apply(const Op& op, const Operand* in, int nin, const Attrs& attrs, TensorImpl** out, int nout) {
+  if (modes & kChangeCalls) [[unlikely]]
+    return apply_in_modes(op, in, nin, attrs, out, nout);
   constexpr int kFew = 8;
   const Array* few[kFew];
   std::vector<const Array*> many;
@@ -100,7 +112,9 @@ void apply(const Op& op, const Operand* in, int nin, const Attrs& attrs, TensorI
     show_memory_of(t.get(), in[0].tensor, false);
   if (program && kind(t->dtype) == DKind::kFloat) {
     const Array* outs[] = {t.get()};
-    join(t.get(), record_node(op, *program, in, nin, attrs, outs, 1, sequence), 0);
+    Ref<Node> n(record_node(op, *program, in, nin, attrs, outs, 1, sequence));
+    announce(n.get());
+    join(t.get(), n.take(), 0);
   }
   *out = t.take();
 }
@@ -129,6 +143,12 @@ void keep_old_value(Node* n) {
 
 void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs) {
   TensorImpl* t = in[0].tensor;
+  if (modes & kDispatch) [[unlikely]]
+    return call_dispatch_mode(op, in, nin, attrs, nullptr, 0, true);
+  if (t->inference && !(modes & kInference))
+    throw Error(ErrorKind::kAutograd, op.name +
+                                          "_: an inference tensor is changed in place outside of inference_mode(): "
+                                          "change a copy() of it");
   uint32_t mask = grad_enabled && kind(t->dtype) == DKind::kFloat ? gradient_mask(op, in, nin) : 0;
   if (mask) check_in_place(t, op.name + "_: ");
   refuse_overlap(op, *t);
@@ -148,6 +168,7 @@ void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs
   if (!node) return;
   for (int k = 0; k < node->nsaved; ++k)
     if (node->saved()[k].which < 0) node->saved()[k].version = version;  // a saved output is the value just written
+  announce(node.get());
   set_history(t, node.take(), 0, slices);
 }
 

@@ -14,6 +14,4 @@ void bind_random(nanobind::module_&);
 void bind_chrome(nanobind::module_&);
 void bind_threads(nanobind::module_&);
 
-PyObject* attach(PyObject* outputs, PyObject* ctx, PyObject* inputs, PyObject* saved);  // py_node.cpp
-
 }  // namespace perflab

@@ -4,6 +4,7 @@
 
 #include "allocator.h"
 #include "bind.h"
+#include "modes.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -105,19 +106,14 @@ nb::object promote_dtypes(nb::handle a, nb::handle b) {  // None: nothing holds 
   return nb::borrow(dtype_objects[static_cast<int>(to)]);
 }
 
-bool set_grad_mode(bool on) { return std::exchange(grad_enabled, on); }
+// In inference mode nothing is recorded, whatever is asked for.
+bool set_grad_mode(bool on) { return std::exchange(grad_enabled, on && !(modes & kInference)); }
 
 nb::dict memory_stats() {
   nb::dict d;
   d["allocated_bytes"] = live_storage_bytes(), d["reserved_bytes"] = reserved_bytes();
   d["live_tensors"] = live_tensors(), d["live_nodes"] = live_nodes();
   return d;
-}
-
-nb::object attach_function(nb::tuple outputs, nb::object ctx, nb::tuple inputs, nb::tuple saved) {
-  PyObject* r = attach(outputs.ptr(), ctx.ptr(), inputs.ptr(), saved.ptr());
-  if (!r) throw nb::python_error();
-  return nb::steal(r);
 }
 
 }  // namespace
@@ -134,7 +130,7 @@ void bind_tensor(nb::module_& m) {
   m.def("set_numpy_scalar", [](nb::object type) { numpy_scalar = type.release().ptr(); });
   m.def("grad_mode", set_grad_mode, "on"_a);
   m.def("is_grad_enabled", [] { return grad_enabled; });
-  m.def("attach", attach_function);
+  m.def("is_inference_mode_enabled", [] { return (modes & kInference) != 0; });
   m.def("memory_stats", memory_stats);
   m.def("empty_cache", empty_cache);
 }

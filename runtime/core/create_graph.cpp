@@ -67,8 +67,8 @@ void add_tensors(Ref<TensorImpl>& sum, const Ref<TensorImpl>& more) {
   sum = Ref(apply(*find_op("add"), in, 2, kNoAttrs));
 }
 
-std::vector<Tensor> backward_recorded(const Request& request, std::span<Tensor> gradients) {
-  GradMode on(true);
+std::vector<Tensor> backward_on_tensors(const Request& request, std::span<Tensor> gradients, bool create_graph) {
+  GradMode mode(create_graph);
   Pass<Tensor>::Scratch own;
   return Pass<Tensor>(request, own).run(gradients);
 }

@@ -86,7 +86,16 @@ void run_program(Node* n, std::span<Array> cts, std::span<Array> outs, bool keep
     at[k] = &cts[k];
   }
   int slot = n->nout;
-  for (int k = 0; k < n->nsaved; ++k) at[slot++] = &unchanged(n, k);
+  std::vector<Array> unpacked;
+  for (int k = 0; k < n->nsaved; ++k) {
+    Saved& s = unchanged(n, k);
+    if (s.packed()) [[unlikely]] {
+      if (unpacked.empty()) unpacked.reserve(n->nsaved);
+      at[slot++] = &unpacked.emplace_back(unpack_saved(n, k));
+    } else {
+      at[slot++] = &s;
+    }
+  }
   for (const Array& c : p.constants) at[slot++] = const_cast<Array*>(&c);
   auto owned = [&](int s) { return s < n->nout || s >= p.first_temporary; };
   std::vector<const Array*> many;

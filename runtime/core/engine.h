@@ -20,8 +20,9 @@ struct Request {
 // Runs on the caller's thread; starts with the GIL and gives it away once, when the pass proves long. Gives a gradient
 // for each input, without data where none came. Throws Error(kAutograd).
 std::vector<Array> backward(const Request&, std::span<Array> gradients);
-// With create_graph: the same programs on tensors, through apply(), so that gradients have gradients. Keeps the GIL.
-std::vector<Tensor> backward_recorded(const Request&, std::span<Tensor> gradients);
+// The same programs on tensors, through apply(), so that gradients have gradients and modes see the calls. Keeps the
+// GIL.
+std::vector<Tensor> backward_on_tensors(const Request&, std::span<Tensor> gradients, bool create_graph);
 
 inline thread_local bool without_gil = false;         // this thread runs the engine and has given the GIL away
 inline thread_local bool engine_may_release = false;  // a pass entered from Python that still holds it

@@ -67,15 +67,16 @@ void renew_history(TensorImpl* view) {
     Attrs attrs = place_in_base(*view);
     Operand in[] = {{base, base}};
     const Array* outs[] = {view};
-    put_behind(view, record_node(op, program_for(op, in, 1, 1, 1, attrs), in, 1, attrs, outs, 1, next_sequence(in, 1)),
-               0);
+    Ref<Node> n(record_node(op, program_for(op, in, 1, 1, 1, attrs), in, 1, attrs, outs, 1, next_sequence(in, 1)));
+    announce(n.get());
+    put_behind(view, n.take(), 0);
   }
   view->seen_version = view->version();
 }
 
 void show_memory_of(TensorImpl* view, TensorImpl* shown, bool several) {
   retain(view->base = shown->base ? shown->base : shown);
-  view->seen_version = view->version();
+  view->seen_version = view->version(), view->inference = shown->inference;
   view->view_kind = shown->view_kind != ViewKind::kRecorded ? shown->view_kind
                     : !grad_enabled                         ? ViewKind::kNoGrad
                     : several                               ? ViewKind::kSeveral
@@ -96,7 +97,9 @@ void set_history(TensorImpl* t, Node* n, uint32_t output, const Program* slices)
   t->seen_version = t->version();
   Operand in[] = {{base, base}, {t, t}};
   const Array* outs[] = {base};
-  put_behind(base, record_node(copy_slices(), *slices, in, 2, place_in_base(*t), outs, 1, next_sequence(in, 2)), 0);
+  Ref<Node> of_base(record_node(copy_slices(), *slices, in, 2, place_in_base(*t), outs, 1, next_sequence(in, 2)));
+  announce(of_base.get());
+  put_behind(base, of_base.take(), 0);
   t->seen_version = t->version() - 1;  // from now on it is part of the base
 }
 

@@ -18,7 +18,10 @@ NB_MODULE(_core, m) {
   });
   set_gil_hooks();
   set_hook_calls();
-  if (PyModule_AddFunctions(m.ptr(), backward_functions) < 0) throw nb::python_error();
+  set_mode_calls();
+  set_function_calls();
+  for (PyMethodDef* functions : {backward_functions, mode_functions, function_functions})
+    if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw nb::python_error();
   for (auto [name, type] :
        {std::pair{"Tensor", make_tensor_type()}, {"OpHandle", make_op_type()}, {"Node", make_node_type()}}) {
     if (!type) throw nb::python_error();

@@ -7,12 +7,14 @@
 #include "fork.h"
 #include "history.h"
 #include "live_count.h"
+#include "modes.h"
 
 namespace perflab {
 
 void (*release_wrapper)(void*) = nullptr;
 void (*release_context)(void*) = nullptr;
 void (*release_hooks)(TensorImpl*) = nullptr;
+Array (*unpack_saved)(Node*, int) = nullptr;
 std::string (*context_name)(void*) = nullptr;
 
 namespace {
@@ -28,7 +30,9 @@ size_t node_bytes(const Node* n) {
 
 TensorImpl* make_tensor() {
   LiveTensors::add(1);
-  return new (allocate(sizeof(TensorImpl))) TensorImpl;
+  auto* t = new (allocate(sizeof(TensorImpl))) TensorImpl;
+  t->inference = modes & kInference;
+  return t;
 }
 
 TensorImpl* make_tensor(Array&& a) {
@@ -148,39 +152,61 @@ std::string backward_name(
   return name + "Backward0";
 }
 
+namespace {
+std::string role(const Saved& s) {
+  if (s.which == kAlone) return "an intermediate value";
+  return s.which < 0 ? "output " + std::to_string(-1 - s.which) : "input " + std::to_string(s.which);
+}
+}  // namespace
+
 Saved& unchanged(Node* n, int k) {
   Saved& s = n->saved()[k];
   if (s.storage && s.storage->version.load(std::memory_order_relaxed) != s.version) [[unlikely]]
     throw Error(ErrorKind::kAutograd,
                 "one of the variables needed for gradient computation has been modified by an inplace operation: " +
-                    std::string(name(s.dtype)) + " " + show(s) + ", " +
-                    (s.which < 0 ? "output " + std::to_string(-1 - s.which) : "input " + std::to_string(s.which)) +
-                    " of " + backward_name(n) + ", is at version " +
-                    std::to_string(s.storage->version.load(std::memory_order_relaxed)) + "; expected version " +
-                    std::to_string(s.version) + ". Change a copy of it, or change it after backward()");
+                    std::string(name(s.dtype)) + " " + show(s) + ", " + role(s) + " of " + backward_name(n) +
+                    ", is at version " + std::to_string(s.storage->version.load(std::memory_order_relaxed)) +
+                    "; expected version " + std::to_string(s.version) +
+                    ". Change a copy of it, or change it after backward()");
   return s;
 }
 
+namespace {
+
+// The place of saved value k in the graph: the edge of an input, the node itself for an output.
+Edge place_of(Node* n, const Saved& s) {
+  if (s.which == kAlone) return {};
+  if (s.which < 0) return {n, nullptr, static_cast<uint32_t>(-1 - s.which)};
+  int edge = s.which;
+  if (n->program && !n->op->list()) {
+    if (!(n->program->mask >> s.which & 1)) return {};
+    edge = __builtin_popcount(n->program->mask & ((1u << s.which) - 1));
+  }
+  return n->edges()[edge];
+}
+
+}  // namespace
+
 Ref<TensorImpl> rejoin(Node* n, int k) {
   Saved& s = unchanged(n, k);
-  Node* behind = s.which < 0 ? n : nullptr;
-  uint32_t output = s.which < 0 ? static_cast<uint32_t>(-1 - s.which) : 0;
-  if (s.which >= 0 && s.storage) {
-    int edge = s.which;
-    if (n->program && !n->op->list()) {
-      edge = n->program->mask >> s.which & 1 ? __builtin_popcount(n->program->mask & ((1u << s.which) - 1)) : -1;
-    }
-    if (edge >= 0) {
-      const Edge& e = n->edges()[edge];
-      if (e.leaf) return Ref<TensorImpl>::share(e.leaf);
-      behind = e.node, output = e.output;
-    }
+  Edge place = s.storage ? place_of(n, s) : Edge{};
+  if (!s.packed()) {
+    if (place.leaf) return Ref<TensorImpl>::share(place.leaf);
+    auto t = Ref(make_tensor(Array(s)));
+    if (place.node) retain(t->grad_fn = place.node), t->output = place.output, t->requires_grad = true;
+    return t;
   }
-  auto t = Ref(make_tensor(Array(s)));
-  if (behind && s.storage) {
-    retain(t->grad_fn = behind);
-    t->output = output, t->requires_grad = true;
+  Array value = unpack_saved(n, k);
+  if (!place.leaf) {
+    auto t = Ref(make_tensor(std::move(value)));
+    if (place.node) retain(t->grad_fn = place.node), t->output = place.output, t->requires_grad = true;
+    return t;
   }
+  // A leaf's values from elsewhere: a copy of the leaf has its place in the graph.
+  GradMode on(true);
+  Operand in[] = {{place.leaf, place.leaf}};
+  auto t = Ref(apply(*find_op("copy"), in, 1, kNoAttrs));
+  static_cast<Array&>(*t) = std::move(value);
   return t;
 }
 

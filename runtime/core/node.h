@@ -45,9 +45,11 @@ struct Edge {  // to a node or to a leaf, both counted; neither: an input withou
 };
 struct Saved : Array {
   uint32_t version = 0;
-  int which = 0;  // as in Keep; kElsewhere: Python keeps it
+  int which = 0;  // as in Keep; kAlone: neither an input nor an output; kElsewhere: Python keeps it
+  // A storage without data: its owner is what a pack hook made of the value.
+  bool packed() const { return !data && storage; }
 };
-constexpr int kElsewhere = INT32_MIN;
+constexpr int kElsewhere = INT32_MIN, kAlone = INT32_MIN + 1;
 
 struct Node {  // edges, saved values and attribute words follow in the same block
   static constexpr int32_t kSpent = -1;
@@ -100,6 +102,7 @@ extern void (*run_python_node_recorded)(Node*, Ref<TensorImpl>* cts, Ref<TensorI
 
 // A saved value, checked to be unchanged.
 Saved& unchanged(Node*, int k);
+extern Array (*unpack_saved)(Node*, int k);  // the value of a packed one, from Python
 // A saved value as a tensor that finds its place in the graph again: an input through its edge, an output through the
 // node.
 Ref<TensorImpl> rejoin(Node*, int k);
@@ -108,7 +111,13 @@ std::string backward_name(const Node*);
 // Modes of this thread that watch the graph being made and used; null: off.
 using NodeMade = void (*)(Node*);
 using NodeRan = void (*)(Node*, const Array* const* gradients, int n);
+using NodeFailed = void (*)(Node*);  // an exception is on its way
 inline constinit thread_local NodeMade node_made = nullptr;
 inline constinit thread_local NodeRan node_ran = nullptr;
+inline constinit thread_local NodeFailed node_failed = nullptr;
+inline void announce(Node* n) {  // it is complete, and what it saved has its final values
+  if (node_made) [[unlikely]]
+    node_made(n);
+}
 
 }  // namespace perflab

@@ -54,6 +54,9 @@ enum class DTypeRule : uint8_t {
   kPython,   // the shape rule is Python and says the dtype as well
 };
 
+// What autocast does to a call's float inputs: kLower casts them to its dtype, kFloat32 casts halves up.
+enum class Autocast : uint8_t { kNone, kLower, kFloat32 };
+
 struct Program;
 
 struct Op {
@@ -69,6 +72,7 @@ struct Op {
   uint32_t likes = 0;           // inputs of which only shape and dtype are read
   uint32_t differentiable = 0;  // inputs that have a gradient
   bool pointwise = false;
+  Autocast autocast = Autocast::kNone;
   bool contracts = false;  // its work is the product of its sizes (matmul), not their sum
   std::vector<AttrSig> attrs;
   int words = 0;                // of its attributes

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "front.h"
+#include "modes.h"
 #include "plan.h"
 #include "recorder.h"
 
@@ -100,7 +101,12 @@ class Pass : PassInfo {
       for (const Value& v : s_.cts) of_outputs.push_back(v);
     }
     std::span<Value> outs = s_.outs_of(n);
-    run_node(n, s_.cts, outs, request_.keep_graph || !n->keeps_values);
+    try {
+      run_node(n, s_.cts, outs, request_.keep_graph || !n->keeps_values);
+    } catch (...) {
+      if (node_failed) node_failed(n);
+      throw;
+    }
     if (stamp_) [[unlikely]]
       stamp_ = record_backward(n, stamp_);  // a node begins where the one before it ended: one stamp for both
     if (node_ran) [[unlikely]]

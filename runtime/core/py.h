@@ -48,6 +48,14 @@ int word_count(char kind);
 extern PyObject* dtype_objects[kDTypes];
 PyObject* shape_tuple(const int64_t* items, int n);
 
+// --- modes (py_modes.cpp)
+extern PyMethodDef mode_functions[];
+void set_mode_calls();
+
+// --- functions written in Python (py_function.cpp)
+extern PyMethodDef function_functions[];
+void set_function_calls();
+
 // --- nodes
 PyObject* wrap_node(Node*);  // takes the reference
 PyTypeObject* make_node_type();

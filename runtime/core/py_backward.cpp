@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "history.h"
+#include "modes.h"
 #include "py.h"
 
 namespace perflab {
@@ -90,12 +91,13 @@ std::vector<Tensor> run_several(const Request& request, PyObject* roots, PyObjec
       cts.push_back(make(impl_of(PyTuple_GET_ITEM(roots, i)), PyTuple_GET_ITEM(gradients, i)));
     return cts;
   };
-  if (create_graph) {
+  WithoutModes no_casts(kAutocast);  // backward computes in the dtypes of forward
+  if (create_graph || modes & kDispatch) {
     auto cts = each([](TensorImpl* t, PyObject* g) {
       Tensor ct = gradient_for(t, g);
       return ct ? ct : Tensor(make_tensor(ones(*t)));
     });
-    run([&] { found = backward_recorded(request, cts); });
+    run([&] { found = backward_on_tensors(request, cts, create_graph); });
     return found;
   }
   auto cts = each(array_for);
@@ -154,7 +156,8 @@ PyObject* backward_method(PyObject* o, PyObject* args, PyObject* kwargs) {
   if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOpO:backward", const_cast<char**>(names), &gradient, &retain_graph,
                                    &create_graph, &inputs))
     return nullptr;
-  if (create_graph || inputs != Py_None) {  // slower things, and in Python: runtime/autograd/backward.py
+  if (create_graph || inputs != Py_None ||
+      modes & kDispatch) {  // slower things, and in Python: runtime/autograd/backward.py
     PyObject* module = PyImport_ImportModule("perflab.runtime.autograd");
     PyObject* r = module ? PyObject_CallMethod(module, "backward", "OOOOO", o, gradient, retain_graph,
                                                create_graph ? Py_True : Py_False, inputs)

@@ -55,6 +55,9 @@ class Reach {
       Node* n = nodes_.back();
       nodes_.pop_back();
       found(n->context), found(n->hooks);
+      for (int k = 0; k < n->nsaved; ++k)
+        if (const Saved& s = n->saved()[k]; s.packed() && s.storage->refs.load(std::memory_order_acquire) == 1)
+          found(s.storage->owner);
       for (int i = 0; i < n->nedges; ++i) meet(n->edges()[i].node), meet(n->edges()[i].leaf);
     }
     return stop_;

@@ -1,5 +1,6 @@
 // The Python type Tensor: its attributes, methods and buffer. What is not hot is written in Python (runtime/tensor.py).
 #include "history.h"
+#include "modes.h"
 #include "py.h"
 #include "structmember.h"
 
@@ -33,7 +34,11 @@ PyObject* get_base(PyObject* o, void*) {
 }
 PyObject* is_view(PyObject* o, PyObject*) { return PyBool_FromLong(impl_of(o)->base != nullptr); }
 PyObject* get_output_nr(PyObject* o, void*) { return PyLong_FromUnsignedLong(impl_of(o)->output); }
-PyObject* get_version(PyObject* o, void*) { return PyLong_FromUnsignedLong(impl_of(o)->version()); }
+PyObject* get_version(PyObject* o, void*) {
+  if (impl_of(o)->inference) return autograd_error("inference tensors do not track their version");
+  return PyLong_FromUnsignedLong(impl_of(o)->version());
+}
+PyObject* is_inference(PyObject* o, PyObject*) { return PyBool_FromLong(impl_of(o)->inference); }
 
 int set_requires_grad(PyObject* o, PyObject* v, void*) {
   int on = v ? PyObject_IsTrue(v) : -1;
@@ -43,6 +48,8 @@ int set_requires_grad(PyObject* o, PyObject* v, void*) {
     return PyErr_Format(error_types[static_cast<int>(ErrorKind::kAutograd)],
                         "only float tensors can require gradients, this one is %s", name(t->dtype)),
            -1;
+  if (on && t->inference && !(modes & kInference))
+    return autograd_error("requires_grad of an inference tensor outside of inference_mode(): take a copy() of it"), -1;
   if (!on && t->grad_fn) return autograd_error("requires_grad can be cleared on leaves alone: use detach()"), -1;
   t->requires_grad = on;
   return 0;
@@ -108,18 +115,16 @@ PyObject* item(PyObject* o, PyObject*) {
   }
 }
 
-PyObject* detach(PyObject* o, PyObject*) {
+TensorImpl* same_memory(const TensorImpl* of) {
   TensorImpl* t = make_tensor();
-  t->alias(*impl_of(o));
-  return wrap(t);
+  t->alias(*of), t->inference = of->inference;
+  return t;
 }
 
+PyObject* detach(PyObject* o, PyObject*) { return wrap(same_memory(impl_of(o))); }
+
 // The memory, whatever the graph says: neither a read nor a change of it is recorded.
-PyObject* get_data(PyObject* o, void*) {
-  TensorImpl* t = make_tensor();
-  t->alias(*impl_of(o));
-  return wrap(t);
-}
+PyObject* get_data(PyObject* o, void*) { return wrap(same_memory(impl_of(o))); }
 
 int set_data(PyObject* o, PyObject* v, void*) {
   if (!v || !is_tensor(v))
@@ -203,6 +208,7 @@ PyMethodDef methods[] = {
     {"item", item, METH_NOARGS, "The one element, as a Python number."},
     {"detach", detach, METH_NOARGS, "The same memory, cut from the graph."},
     {"detach_", detach_in_place, METH_NOARGS, "Cuts this tensor from the graph, and gives it back."},
+    {"is_inference", is_inference, METH_NOARGS, "Whether it was made in inference mode."},
     {"requires_grad_", requires_grad_method, METH_VARARGS,
      "requires_grad_(on=True): sets requires_grad, gives the tensor back."},
     {"stride", stride, METH_NOARGS, "The steps from element to element along each axis, in elements."},

@@ -16,6 +16,7 @@ enum class ViewKind : uint8_t { kRecorded, kNoGrad, kSeveral };  // kSeveral: of
 struct TensorImpl : Array {
   std::atomic<uint32_t> refs{1};
   bool requires_grad = false;
+  bool inference = false;     // made in inference mode: outside of it neither saved nor changed
   bool owns_wrapper = false;  // written under the GIL before the writer's own reference goes
   ViewKind view_kind = ViewKind::kRecorded;
   uint32_t seen_version = 0;   // of a view: the version of its memory that grad_fn speaks of (history.h)

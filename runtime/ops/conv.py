@@ -57,6 +57,7 @@ def _gradient_samples(order: str) -> tuple[Sample, ...]:
     flops=lambda a, weight, out, **_: 2 * out.size * weight.size // max(weight.shape[0], 1),
     samples=tuple(sample(a, w, **given) for a, w, given in _SAMPLES),
     public=False,
+    autocast="lower",
 )
 def conv2d(
     xp,
@@ -96,6 +97,7 @@ def _(ct, a, weight, *, stride, padding, dilation, groups):
     flops=lambda a, weight, like, out, **_: 2 * a.size * weight.size // max(weight.shape[0], 1),
     samples=_gradient_samples("gwa"),
     public=False,
+    autocast="lower",
 )
 def conv_transpose2d(
     xp,

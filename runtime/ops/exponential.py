@@ -13,7 +13,7 @@ from .pointwise import abs, exp, log, sigmoid, where
 from .reduce import max, sum
 
 
-@pointwise(source="expm1({a})", dtype="float", kinds="fc")
+@pointwise(source="expm1({a})", dtype="float", kinds="fc", autocast="float32")
 def expm1(xp, a):
     """exp(a) - 1, accurate near 0 too.
 
@@ -28,7 +28,7 @@ def _(ct, out):
     return ct * (out + 1)
 
 
-@pointwise(source="log1p({a})", dtype="float", kinds="fc", domain=(-0.7, 2.0))
+@pointwise(source="log1p({a})", dtype="float", kinds="fc", domain=(-0.7, 2.0), autocast="float32")
 def log1p(xp, a):
     """log(1 + a), accurate near 0 too.
 
@@ -43,7 +43,7 @@ def _(ct, a):
     return ct / (1 + a)
 
 
-@pointwise(source="log2({a})", dtype="float", kinds="fc", domain=(0.2, 3.0))
+@pointwise(source="log2({a})", dtype="float", kinds="fc", domain=(0.2, 3.0), autocast="float32")
 def log2(xp, a):
     """The logarithm to base 2, element by element.
 
@@ -58,7 +58,7 @@ def _(ct, a):
     return ct / (a * math.log(2))
 
 
-@pointwise(source="log10({a})", dtype="float", kinds="fc", domain=(0.2, 3.0))
+@pointwise(source="log10({a})", dtype="float", kinds="fc", domain=(0.2, 3.0), autocast="float32")
 def log10(xp, a):
     """The logarithm to base 10, element by element.
 
@@ -96,7 +96,7 @@ def _(ct, a, b):
     return unbroadcast(ct * sigmoid(apart), a), unbroadcast(ct * sigmoid(-apart), b)
 
 
-@pointwise(source="1 / sqrt({a})", flops=2, dtype="float", kinds="fc", domain=(0.2, 3.0))
+@pointwise(source="1 / sqrt({a})", flops=2, dtype="float", kinds="fc", domain=(0.2, 3.0), autocast="float32")
 def rsqrt(xp, a):
     """1 / sqrt(a), element by element.
 

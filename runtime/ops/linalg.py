@@ -22,6 +22,7 @@ from .shape import squeeze, unsqueeze
         sample((0, 3), (3, 4)),
         sample((2, 0), (0, 4)),
     ),
+    autocast="lower",
 )
 def matmul(xp, a, b):
     """The matrix product over the last two axes; leading axes broadcast.

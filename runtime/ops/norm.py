@@ -77,6 +77,7 @@ class _Statistics:
     flops=lambda a, weight, bias, out, eps: 7 * a.size,
     samples=(sample((2, 3), (3,), (3,)), sample((2, 2, 3), (2, 3), (2, 3), eps=0.1), sample((0, 3), (3,), (3,))),
     public=False,
+    autocast="float32",
 )
 def layer_norm(xp, a, weight, bias, *, eps: float = 1e-5):
     """a normalised over the axes of weight, which are its last ones, times weight, plus bias.

@@ -142,7 +142,7 @@ def _(ct, a):
     return where(a > 0, ct, where(a < 0, -ct, 0))
 
 
-@pointwise(source="pow({a}, {b})", kinds="if", domain=(0.5, 2.0))
+@pointwise(source="pow({a}, {b})", kinds="if", domain=(0.5, 2.0), autocast="float32")
 def pow(xp, a, b):
     """a to the power b, element by element.
 
@@ -160,7 +160,7 @@ def _(ct, a, b, out):
     return unbroadcast(by_a, a), unbroadcast(by_b, b)
 
 
-@pointwise(source="exp({a})", dtype="float")
+@pointwise(source="exp({a})", dtype="float", autocast="float32")
 def exp(xp, a):
     """e to the power a, element by element.
 
@@ -175,7 +175,7 @@ def _(ct, out):
     return ct * out
 
 
-@pointwise(source="log({a})", dtype="float", domain=(0.2, 3.0))
+@pointwise(source="log({a})", dtype="float", domain=(0.2, 3.0), autocast="float32")
 def log(xp, a):
     """The natural logarithm, element by element.
 

@@ -21,6 +21,7 @@ from .pointwise import where
         sample((), axis=None),
         sample((0, 3), axis=0),
     ),
+    autocast="float32",
 )
 def sum(xp, a, *, axis: Axes = None, keepdims: bool = False):
     """The sum over the axes, of all elements by default; ints and bools add up to int64.
@@ -204,6 +205,7 @@ def any(xp, a, *, axis: Axes = None, keepdims: bool = False):
         sample(()),
         sample((0, 3), axis=0),
     ),
+    autocast="float32",
 )
 def prod(xp, a, *, axis: Axes = None, keepdims: bool = False):
     """The product over the axes, of all elements by default; the result's dtype is that of sum.

@@ -8,7 +8,9 @@ from .reduce import sum
 _SAMPLES = (sample((2, 3)), sample((2, 3, 2), axis=1), sample((4,), axis=0), sample((0, 3)))
 
 
-@primitive(rule="same_axis", dtype="float", flops=lambda a, out, axis: 5 * out.size, samples=_SAMPLES)
+@primitive(
+    rule="same_axis", dtype="float", flops=lambda a, out, axis: 5 * out.size, samples=_SAMPLES, autocast="float32"
+)
 def softmax(xp, a, *, axis: int = -1):
     """exp(a), divided by its sum along the axis.
 
@@ -25,7 +27,9 @@ def _(ct, out, *, axis: int):
     return g - out * sum(g, axis=axis, keepdims=True)
 
 
-@primitive(rule="same_axis", dtype="float", flops=lambda a, out, axis: 5 * out.size, samples=_SAMPLES)
+@primitive(
+    rule="same_axis", dtype="float", flops=lambda a, out, axis: 5 * out.size, samples=_SAMPLES, autocast="float32"
+)
 def log_softmax(xp, a, *, axis: int = -1):
     """The logarithm of softmax, accurate for small probabilities too.
 

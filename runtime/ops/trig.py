@@ -38,7 +38,7 @@ def _(ct, a):
     return -ct * sin(a)
 
 
-@pointwise(source="tan({a})", dtype="float", kinds="fc", domain=(-1.2, 1.2))
+@pointwise(source="tan({a})", dtype="float", kinds="fc", domain=(-1.2, 1.2), autocast="float32")
 def tan(xp, a):
     """The tangent, element by element.
 
@@ -53,7 +53,7 @@ def _(ct, out):
     return ct * (1 + out * out)
 
 
-@pointwise(source="asin({a})", dtype="float", kinds="fc", domain=(-0.9, 0.9), aliases=("arcsin",))
+@pointwise(source="asin({a})", dtype="float", kinds="fc", domain=(-0.9, 0.9), aliases=("arcsin",), autocast="float32")
 def asin(xp, a):
     """The angle whose sine is a, between -pi/2 and pi/2; NaN beyond -1 and 1.
 
@@ -68,7 +68,7 @@ def _(ct, a):
     return ct / sqrt(1 - a * a)
 
 
-@pointwise(source="acos({a})", dtype="float", kinds="fc", domain=(-0.9, 0.9), aliases=("arccos",))
+@pointwise(source="acos({a})", dtype="float", kinds="fc", domain=(-0.9, 0.9), aliases=("arccos",), autocast="float32")
 def acos(xp, a):
     """The angle whose cosine is a, between 0 and pi; NaN beyond -1 and 1.
 
@@ -129,7 +129,7 @@ def _(ct, a, b, out):
     return unbroadcast(ct * (a / out), a), unbroadcast(ct * (b / out), b)
 
 
-@pointwise(source="sinh({a})", dtype="float", kinds="fc")
+@pointwise(source="sinh({a})", dtype="float", kinds="fc", autocast="float32")
 def sinh(xp, a):
     """The hyperbolic sine, element by element.
 
@@ -144,7 +144,7 @@ def _(ct, a):
     return ct * cosh(a)
 
 
-@pointwise(source="cosh({a})", dtype="float", kinds="fc")
+@pointwise(source="cosh({a})", dtype="float", kinds="fc", autocast="float32")
 def cosh(xp, a):
     """The hyperbolic cosine, element by element.
 

@@ -1,5 +1,5 @@
 """PyTorch's places for what has a place of its own here."""
 
-from . import data
+from . import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]

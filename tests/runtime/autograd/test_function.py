@@ -8,6 +8,7 @@ import pytest
 
 from perflab import runtime as rt
 from perflab.runtime import AutogradError, Function, Tensor
+from perflab.runtime.autograd import once_differentiable
 
 
 class Square(Function):
@@ -180,3 +181,296 @@ def test_a_cycle_through_a_context_is_collected() -> None:
     del y, hold, marker
     gc.collect()
     assert alive() is None
+
+
+class Affine(Function):
+    """The setup_context style: forward takes no ctx."""
+
+    @staticmethod
+    def forward(x: Tensor, w: Tensor, shift: float) -> Tensor:
+        return x * w + shift
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        x, w, ctx.shift = inputs
+        ctx.save_for_backward(x, w, None)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        x, w, nothing = ctx.saved_tensors
+        assert nothing is None and ctx.shift == 3.0
+        return g * w, g * x, None
+
+
+def test_setup_context() -> None:
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    y = Affine.apply(x, w, 3.0)
+    assert y.tolist() == [6.0, 11.0]
+    y.sum().backward()
+    assert x.grad is not None and w.grad is not None
+    assert (x.grad.tolist(), w.grad.tolist()) == ([3.0, 4.0], [1.0, 2.0])
+
+
+def test_keywords_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"Affine.apply takes positional arguments alone, not shift="):
+        Affine.apply(leaf(1.0), leaf(1.0), shift=3.0)
+
+
+@pytest.mark.parametrize("name", ["forward", "backward", "setup_context"])
+def test_methods_must_be_static(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"Bad.{name} must be a static method: write @staticmethod above it"):
+        type("Bad", (Function,), {name: lambda ctx, *args: None})
+
+
+def test_saved_tensors_through_grad_fn_and_after_the_graph_was_freed() -> None:
+    x = leaf([3.0])
+    y = Square.apply(x)
+    assert y.grad_fn.saved_tensors[0] is x
+    y.backward(retain_graph=True)
+    assert y.grad_fn.saved_tensors[0] is x
+    y.backward()
+    with pytest.raises(AutogradError, match=r"SquareBackward: its saved tensors were freed.*retain_graph=True"):
+        y.grad_fn.saved_tensors  # noqa: B018
+    with pytest.raises(AutogradError, match="second time"):
+        y.backward()
+
+
+def test_saved_tensors_outside_of_backward() -> None:
+    contexts: list[Any] = []
+
+    class Leaky(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Tensor) -> Tensor:
+            contexts.append(ctx)
+            ctx.save_for_backward(a)
+            return a * 1.0
+
+    Leaky.apply(leaf([1.0]))
+    with pytest.raises(AutogradError, match="Leaky: saved_tensors are there in backward alone"):
+        contexts[0].saved_tensors  # noqa: B018
+
+
+def test_only_tensors_are_saved() -> None:
+    class Number(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Tensor) -> Tensor:
+            ctx.save_for_backward(a, 3.0)
+            return a
+
+    with pytest.raises(TypeError, match="save_for_backward takes Tensors and None, argument 1 is a float"):
+        Number.apply(leaf(1.0))
+
+
+def test_an_intermediate_that_changes_is_refused() -> None:
+    kept: list[Tensor] = []
+
+    class Keeps(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Tensor) -> Tensor:
+            kept.append(a * 2.0)
+            ctx.save_for_backward(kept[0])
+            return a * a
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            return g * ctx.saved_tensors[0]
+
+    y = Keeps.apply(leaf([1.0]))
+    kept[0].add_(1.0)
+    with pytest.raises(AutogradError, match="an intermediate value of KeepsBackward, is at version 1; expected"):
+        y.backward()
+
+
+class Doubled(Function):
+    """In place."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+        a.mul_(2.0).add_(b)
+        ctx.mark_dirty(a)
+        return a
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+        return g * 2.0, g
+
+
+def test_mark_dirty_changes_the_input_and_its_history() -> None:
+    x, b = leaf([1.0, 2.0]), leaf([10.0, 20.0])
+    y = x * 3.0
+    z = Doubled.apply(y, b)
+    assert z is y and y.tolist() == [16.0, 32.0] and y._version == 2
+    assert y.grad_fn is not None and y.grad_fn.name() == "DoubledBackward"
+    assert y.grad_fn.next_functions[0][0].name() == "MulBackward0"
+    (z * z).sum().backward()
+    assert x.grad is not None and b.grad is not None
+    assert (x.grad.tolist(), b.grad.tolist()) == ([192.0, 384.0], [32.0, 64.0])
+
+
+def test_mark_dirty_of_a_view_gives_its_base_the_history() -> None:
+    x, b = leaf([1.0, 2.0]), leaf(10.0)
+    y = x * 3.0
+    Doubled.apply(y[1], b)
+    assert y.tolist() == [3.0, 22.0]
+    y.sum().backward()
+    assert x.grad is not None and b.grad is not None
+    assert (x.grad.tolist(), b.grad.item()) == ([3.0, 6.0], 1.0)
+
+
+def test_mark_dirty_makes_a_constant_require_grad() -> None:
+    x, b = rt.ones(2, dtype=rt.float64), leaf([10.0, 20.0])
+    Doubled.apply(x, b)
+    assert x.requires_grad
+    x.sum().backward()
+    assert b.grad is not None and b.grad.tolist() == [1.0, 1.0]
+
+
+def test_mark_dirty_of_a_leaf_is_refused() -> None:
+    with pytest.raises(AutogradError, match="a leaf that requires grad is changed in place"):
+        Doubled.apply(leaf([1.0]), leaf([1.0]))
+
+
+@pytest.mark.parametrize(("returns", "message"), [(False, "not returned"), (True, "not an input")])
+def test_mark_dirty_takes_inputs_that_are_returned(returns: bool, message: str) -> None:
+    class Misused(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Tensor) -> Any:
+            other = a * 2.0
+            ctx.mark_dirty(other if returns else a)
+            return other
+
+    with pytest.raises(AutogradError, match=rf"Misused: a tensor of shape \(1,\) was given to mark_dirty, .*{message}"):
+        Misused.apply(leaf([1.0]))
+
+
+class SortOf(Function):
+    """A differentiable output, one that is not, an int one, and one that is no tensor."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor) -> tuple[Tensor, Tensor, Tensor, str]:
+        constant = a * 0.0
+        ctx.mark_non_differentiable(constant)
+        ctx.set_materialize_grads(False)
+        return a * 2.0, constant, rt.arange(2), "text"
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, *others: Any) -> Tensor:
+        assert others == (None, None, None)
+        return g * 2.0
+
+
+def test_outputs_without_gradient_and_outputs_that_are_no_tensors() -> None:
+    x = leaf([1.0, 2.0])
+    y, constant, ints, text = SortOf.apply(x)
+    assert y.requires_grad and not constant.requires_grad and not ints.requires_grad and text == "text"
+    y.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [2.0, 2.0]
+
+
+def test_gradients_that_did_not_arrive() -> None:
+    seen: list[Any] = []
+
+    class Two(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Tensor, materialize: bool) -> tuple[Tensor, Tensor]:
+            ctx.set_materialize_grads(materialize)
+            return a * 1.0, a * 2.0
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            seen.append([None if g is None else g.tolist() for g in gradients])
+            return gradients[1] * 2.0, None
+
+    for materialize in (True, False):
+        Two.apply(leaf([1.0]), materialize)[1].backward()
+    assert seen == [[[0.0], [1.0]], [None, [1.0]]]
+
+
+def test_an_input_that_comes_back_is_another_tensor_with_the_same_memory() -> None:
+    class Same(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Tensor) -> Tensor:
+            return a
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            return g * 7.0
+
+    x = leaf([1.0])
+    y = Same.apply(x)
+    assert y is not x and x.is_leaf and y.data_ptr() == x.data_ptr()
+    y.backward()
+    assert x.grad is not None and x.grad.tolist() == [7.0]
+
+
+class Shaped(Function):
+    gives: Any = None
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor) -> Tensor:
+        return a.sum()
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Any:
+        return Shaped.gives
+
+
+def test_gradients_of_other_shapes() -> None:
+    x = leaf([[1.0, 2.0, 3.0]])
+    Shaped.gives = rt.ones((4, 2, 3), dtype=rt.float64)
+    Shaped.apply(x).backward()
+    assert x.grad is not None and x.grad.tolist() == [[8.0, 8.0, 8.0]]  # summed down
+    Shaped.gives = rt.ones((2, 3, 1), dtype=rt.float64)
+    message = r"Shaped.backward returned an invalid gradient at index 0: got \[2, 3, 1\], but expected a shape "
+    with pytest.raises(AutogradError, match=message + r"compatible with \[1, 3\]"):
+        Shaped.apply(x).backward()
+
+
+def test_gradients_come_in_the_dtype_of_their_inputs() -> None:
+    x = rt.ones(2, requires_grad=True)
+    Shaped.gives = rt.ones(2, dtype=rt.float64)
+    Shaped.apply(x * 1.0).backward()
+    assert x.grad is not None and x.grad.dtype is rt.float32
+
+
+class Once(Function):
+    @staticmethod
+    def forward(ctx: Any, a: Tensor) -> Tensor:
+        ctx.save_for_backward(a)
+        return a * a
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        assert not rt.is_grad_enabled()
+        (a,) = ctx.saved_tensors
+        return 2.0 * a * g
+
+
+def test_once_differentiable() -> None:
+    x = leaf([3.0])
+    Once.apply(x).backward()
+    assert x.grad is not None and x.grad.tolist() == [6.0]
+    (first,) = rt.autograd.grad(Once.apply(x * 1.0) * x, x, create_graph=True)
+    assert first is not None and first.tolist() == [27.0]
+    with pytest.raises(AutogradError, match="differentiate twice through Once, whose backward is marked"):
+        first.backward()
+
+
+def test_needs_input_grad() -> None:
+    seen: list[tuple[bool, ...]] = []
+
+    class Asks(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Tensor, b: Tensor, n: int) -> Tensor:
+            seen.append(ctx.needs_input_grad)
+            return a * b
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Any:
+            return g * 2.0, g * 3.0, None
+
+    x, constant = leaf([1.0]), rt.ones(1, dtype=rt.float64)
+    Asks.apply(x, constant, 3).backward()
+    assert seen == [(True, False, False)]
+    assert x.grad is not None and x.grad.tolist() == [2.0] and constant.grad is None
