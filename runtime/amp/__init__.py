@@ -1,5 +1,6 @@
 """Mixed precision."""
 
+from ..autocast import autocast
 from .grad_scaler import GradScaler
 
-__all__ = ["GradScaler"]
+__all__ = ["GradScaler", "autocast"]
