@@ -29,6 +29,7 @@ from .collate import default_convert
 from .dataset import fetch
 
 _PATIENCE = 1.0  # seconds that a worker has to leave by itself
+_LAST_WORDS = 10.0  # seconds until the exit code of one whose connection has ended is there, far more than it takes
 
 
 @dataclass(frozen=True)
@@ -228,7 +229,7 @@ class Workers:
 
     def _death(self, worker: int) -> WorkerError:
         process = self._processes[worker]
-        process.join(_PATIENCE)
+        process.join(_LAST_WORDS)
         code = process.exitcode
         how = "closed its connection" if code is None else f"ended with exit code {code}"
         if code is not None and code < 0:
