@@ -198,6 +198,8 @@ class record_function:
     __slots__ = ("_began", "name")
 
     def __init__(self, name: str) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"record_function: the name must be a str, not {type(name).__name__}")
         self.name = name
         self._began = 0
 

@@ -62,6 +62,8 @@ from .random import (  # noqa: E402
     seed,
     set_rng_state,
 )
+from .device import Device as device  # noqa: E402
+from .interchange import from_dlpack  # noqa: E402
 from .promotion import can_cast, finfo, iinfo, isdtype, promote_types, result_type  # noqa: E402
 from .serialization import load, load_metadata, save  # noqa: E402
 from .spec import (  # noqa: E402
@@ -187,5 +189,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "device",
+    "from_dlpack",
     *_functions,
 ]

@@ -223,6 +223,16 @@ def methods() -> dict[str, Any]:
     return {name: entry.handle for entry in _entries() if entry.method for name in entry.names}
 
 
+def in_place_methods() -> dict[str, Any]:
+    """The methods that write into their tensor: of every pointwise op whose result has its input's dtype."""
+    return {
+        f"{name}_": _core.inplace(op.handle)
+        for op in OPS.values()
+        if op.pointwise and op.method and op.inputs[0].cast and op.dtype in ("promote", "float", "first")
+        for name in op.names
+    }
+
+
 def freeze() -> None:
     """Close the table: refuse what is half declared, trace every gradient once, and join the native kernels."""
     set_operators({name: op.handle for name, op in OPS.items()})
@@ -273,5 +283,5 @@ def _widened(tensor: Any) -> np.ndarray[Any, Any]:
 
 
 _core.set_errors(ShapeError, DTypeError, IndexOutOfRange, AutogradError, ArgumentError)
-_core.set_numpy_scalar(np.generic)
+_core.set_numpy_types((np.generic, np.ndarray))
 _core.set_callbacks(_infer, _run_body, trace, Symbol, call_on_symbols)

@@ -1,50 +1,28 @@
 """Tensor's methods that are not hot; the type itself, its operators and the ops' methods are the core's."""
 
 import copy
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from . import _core, random, registry
+from . import interchange, random, registry
 from ._core import Tensor
 from .creation import copied
-from .errors import AutogradError
-from .spec import DType, as_dtype, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8, uint16
+from .device import CPU, Device, check_device
+from .errors import ArgumentError, AutogradError
+from .ops.cast import copy_
+from .spec import DTYPES, DType, as_dtype, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8
+from .storage import UntypedStorage
+from .text import show
 
-
-def numpy(self: Tensor) -> np.ndarray[Any, Any]:
-    """The tensor as a NumPy array that shares its memory; AutogradError when it requires grad (use detach())."""
-    if self.requires_grad:
-        raise AutogradError("numpy() of a tensor that requires grad: use detach().numpy()")
-    if self.dtype is bfloat16:  # which the buffer protocol lacks
-        return np.asarray(memoryview(_core.reinterpret(self, uint16))).view(bfloat16.numpy)
-    return np.asarray(memoryview(self))
-
-
-def _array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-    array = numpy(self)
-    if dtype is not None and array.dtype != dtype:
-        return array.astype(dtype)
-    return array.copy() if copy else array
+_DTYPE_NAMES = {d.name for d in DTYPES}
 
 
 def tolist(self: Tensor) -> Any:
     """The elements as Python numbers in nested lists; of a 0-d tensor the number itself."""
-    return numpy(self.detach()).tolist()
-
-
-def _repr(self: Tensor) -> str:
-    values = np.array2string(numpy(self.detach()), separator=", ", prefix="tensor(", threshold=1000, precision=4)
-    implied = (bool_, int64, as_dtype(float), as_dtype(complex))  # a printed value shows them by itself
-    notes = [f"dtype={self.dtype!r}"] if self.dtype not in implied else []
-    if 0 in self.shape and self.ndim != 1:
-        notes.insert(0, f"shape={self.shape}")
-    if self.grad_fn is not None:
-        notes.append(f"grad_fn=<{self.grad_fn.name()}>")
-    elif self.requires_grad:
-        notes.append("requires_grad=True")
-    return f"tensor({', '.join([values, *notes])})"
+    return interchange.numpy(self.detach()).tolist()
 
 
 def _iterate(self: Tensor) -> Iterator[Tensor]:
@@ -56,16 +34,34 @@ def contiguous(self: Tensor) -> Tensor:
     return self if self.is_contiguous() else self.copy()
 
 
-def to(self: Tensor, target: Any = None, *, dtype: Any = None, copy: bool = False) -> Tensor:
-    """The tensor in another dtype: a dtype, or that of another tensor. The tensor itself where nothing changes and
-    `copy` is not set.
+def to(
+    self: Tensor, *targets: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False
+) -> Tensor:
+    """The tensor in another dtype: `to(dtype)`, `to(other)` takes the dtype of another tensor, `to("cpu")` a device.
+
+    The tensor itself where nothing changes and `copy` is not set. non_blocking has no meaning on the CPU.
     """
-    wanted = target if dtype is None else dtype
-    found = wanted.dtype if isinstance(wanted, Tensor) else self.dtype if wanted is None else as_dtype(wanted)
-    if found is self.dtype and not copy:
-        return self
+    for target in targets:
+        if isinstance(target, Tensor):
+            dtype = target.dtype
+        elif isinstance(target, Device) or (isinstance(target, str) and target not in _DTYPE_NAMES):
+            device = target
+        else:
+            dtype = target
+    check_device(device)
+    found = self.dtype if dtype is None else as_dtype(dtype)
+    if found is self.dtype:
+        return self.clone() if copy else self
     converted: Tensor = self.astype(found)
     return converted
+
+
+def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """The tensor on a device: itself, for there is the CPU alone. Raises ArgumentError for another."""
+    check_device(device)
+    if stream is not None:
+        raise ArgumentError("to_device: the CPU has no streams: leave stream away")
+    return self
 
 
 def _conversion(name: str, dtype: DType) -> Any:
@@ -101,10 +97,48 @@ def is_complex(self: Tensor) -> bool:
     return self.dtype.is_complex
 
 
+def untyped_storage(self: Tensor) -> UntypedStorage:
+    """The memory that the tensor shares with its base and its views."""
+    return UntypedStorage(self)
+
+
+def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """Keep every element between two bounds, in place."""
+    if min is None and max is None:
+        raise ArgumentError("clamp_: give min, max or both")
+    if min is not None:
+        self.clamp_min_(min)
+    if max is not None:
+        self.clamp_max_(max)
+    return self
+
+
 def zero_(self: Tensor) -> Tensor:
     """Set every element to 0, in place."""
     zeroed: Tensor = self.fill_(0)
     return zeroed
+
+
+def _index(self: Tensor) -> int:
+    if self.dtype.kind not in "bi" or self.numel() != 1:
+        raise TypeError(f"only a tensor with one integer is an index, not {self.dtype.name} of shape {self.shape}")
+    return int(self.item())
+
+
+def _contains(self: Tensor, value: Any) -> bool:
+    return bool((self == value).any())
+
+
+def _namespace(self: Tensor, *, api_version: str | None = None) -> Any:
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ArgumentError(f"the array API {api_version} is not served: ask for 2024.12")
+    return sys.modules[__package__]
+
+
+def _copy(self: Tensor) -> Tensor:
+    made = _restored(type(self), self.data, self.requires_grad)
+    made.__dict__.update(self.__dict__)
+    return made
 
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
@@ -119,7 +153,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def _reduce(self: Tensor, protocol: int) -> tuple[Any, ...]:
-    values = np.array(numpy(self.detach()), order="C")
+    values = np.array(interchange.numpy(self.detach()), order="C")
     return _unpickled, (type(self), values, self.requires_grad), self.__dict__ or None
 
 
@@ -141,34 +175,42 @@ def _reject_del(cls: type[Tensor]) -> None:
 def _install() -> None:
     for name, method in registry.methods().items():
         setattr(Tensor, name, method)
-    for name, op in (
-        ("add_", "add"),
-        ("sub_", "sub"),
-        ("mul_", "mul"),
-        ("div_", "div"),
-        ("copy_", "assign"),
-        ("fill_", "assign"),
-    ):
-        setattr(Tensor, name, _core.inplace(registry.OPS[op].handle))
+    for name, method in registry.in_place_methods().items():
+        setattr(Tensor, name, method)
     for method in random.IN_PLACE:
         setattr(Tensor, method.__name__, method)
     own = {
-        "numpy": numpy,
+        "numpy": interchange.numpy,
+        "copy_": copy_,
+        "fill_": copy_,
+        "clamp_": clamp_,
         "tolist": tolist,
         "contiguous": contiguous,
         "zero_": zero_,
         "to": to,
+        "to_device": to_device,
+        "cpu": lambda self: self,
+        "untyped_storage": untyped_storage,
         "is_floating_point": is_floating_point,
         "is_complex": is_complex,
         **{name: _conversion(name, dtype) for name, dtype in _CONVERSIONS.items()},
-        "__array__": _array,
+        "__array__": interchange.array,
+        "__array_ufunc__": None,  # NumPy's arrays and scalars leave operators with tensors to them
+        "__array_namespace__": _namespace,
+        "__dlpack__": interchange.dlpack,
+        "__dlpack_device__": interchange.dlpack_device,
+        "__copy__": _copy,
         "__deepcopy__": _deepcopy,
         "__reduce_ex__": _reduce,
-        "__repr__": _repr,
+        "__repr__": show,
         "__iter__": _iterate,
+        "__index__": _index,
+        "__contains__": _contains,
+        "__complex__": lambda self: complex(self.item()),
         "__float__": lambda self: float(self.item()),
         "__int__": lambda self: int(self.item()),
         "__init_subclass__": classmethod(_reject_del),
+        "device": property(lambda self: CPU, doc="Where the memory is: the CPU."),
         "mT": property(lambda self: self.transpose(-2, -1), doc="The last two axes swapped."),
         "T": property(_transposed, doc="The axes of a matrix swapped."),
     }

@@ -20,7 +20,7 @@ size_t rounded(size_t bytes) { return std::max<size_t>(bytes + 63, 64) & ~size_t
 
 void* allocate(size_t bytes, Stream) {
   void* block = bytes >> 39 ? nullptr : std::aligned_alloc(64, rounded(bytes));  // sanitizers end the program on more
-  if (!block) throw std::bad_alloc();
+  if (!block) throw OutOfMemory(bytes);
   in_use += rounded(bytes);
   return block;
 }

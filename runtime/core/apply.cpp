@@ -121,11 +121,11 @@ void apply(const Op& op, const Operand* in, int nin, const Attrs& attrs, TensorI
 
 namespace {
 
-void refuse_overlap(const Op& op, const TensorImpl& t) {
+void refuse_overlap(const Op& op, const char* form, const TensorImpl& t) {
   for (int i = 0; i < t.ndim; ++i)
     if (t.shape[i] > 1 && t.strides[i] == 0)
-      throw Error(ErrorKind::kAutograd, op.name +
-                                            "_: more than one element of the tensor written to lies at one place in "
+      throw Error(ErrorKind::kAutograd, op.name + form +
+                                            ": more than one element of the tensor written to lies at one place in "
                                             "memory (it was expanded): change a copy() of it");
 }
 
@@ -151,7 +151,7 @@ void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs
                                           "change a copy() of it");
   uint32_t mask = grad_enabled && kind(t->dtype) == DKind::kFloat ? gradient_mask(op, in, nin) : 0;
   if (mask) check_in_place(t, op.name + "_: ");
-  refuse_overlap(op, *t);
+  refuse_overlap(op, "_", *t);
   std::vector<const Array*> arrays;
   for (int i = 0; i < nin; ++i) arrays.push_back(in[i].array);
   Ref<Node> node;
@@ -162,7 +162,7 @@ void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs
     node = Ref(record_node(op, program, in, nin, attrs, outs, 1, next_sequence(in, nin)));
     keep_old_value(node.get());
   }
-  run_in_place(op, arrays.data(), nin, attrs, *t, node ? node->sequence : 0);
+  run_into(op, arrays.data(), nin, attrs, *t, "_", node ? node->sequence : 0);
   if (!t->storage) return;
   uint32_t version = 1 + t->storage->version.fetch_add(1, std::memory_order_relaxed);
   if (!node) return;
@@ -170,6 +170,23 @@ void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs
     if (node->saved()[k].which < 0) node->saved()[k].version = version;  // a saved output is the value just written
   announce(node.get());
   set_history(t, node.take(), 0, slices);
+}
+
+void apply_into(const Op& op, const Operand* in, int nin, const Attrs& attrs, TensorImpl* out) {
+  constexpr const char* kForm = "(out=)";
+  bool recorded = grad_enabled && will_need_gradient(out);
+  std::vector<const Array*> arrays;
+  for (int i = 0; i < nin; ++i) {
+    arrays.push_back(in[i].array);
+    recorded |= grad_enabled && in[i].tensor && will_need_gradient(in[i].tensor);
+  }
+  if (recorded)
+    throw Error(ErrorKind::kAutograd, op.name + kForm +
+                                          ": an argument requires grad, and what is written into out has " +
+                                          "no history: leave out away, or use no_grad()");
+  refuse_overlap(op, kForm, *out);
+  run_into(op, arrays.data(), nin, attrs, *out, kForm, 0);
+  if (out->storage) out->storage->version.fetch_add(1, std::memory_order_relaxed);
 }
 
 }  // namespace perflab

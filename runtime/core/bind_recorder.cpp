@@ -61,6 +61,14 @@ nb::list shape_lists() {  // by id: ((dtype name, shape), ...) of the inputs
   return all;
 }
 
+constexpr const char* kLone = "surrogatepass";  // halves of surrogate pairs, which Python's texts may hold, survive
+
+std::string utf8(nb::str text) {
+  nb::object bytes = nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", kLone));
+  if (!bytes) throw nb::python_error();
+  return {PyBytes_AS_STRING(bytes.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
+}
+
 }  // namespace
 
 void bind_recorder(nb::module_& m) {
@@ -75,8 +83,13 @@ void bind_recorder(nb::module_& m) {
         [](uint32_t name, int64_t t0) { push(static_cast<int>(EventKind::kComposite), name, t0, ticks()); });
   m.def("is_recording", is_recording);
   m.def("set_scope", [](uint32_t scope) { return std::exchange(current_scope, scope); });
-  m.def("intern", intern);
-  m.def("interned", interned);
+  m.def("intern", [](nb::str text) { return intern(utf8(text)); });
+  m.def("interned", [] {
+    nb::list texts;
+    for (const std::string& s : interned())
+      texts.append(nb::steal(PyUnicode_DecodeUTF8(s.data(), static_cast<Py_ssize_t>(s.size()), kLone)));
+    return texts;
+  });
   m.def("shapes", shape_lists);
 }
 

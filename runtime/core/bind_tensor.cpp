@@ -93,6 +93,12 @@ nb::object reinterpret(nb::handle tensor, nb::handle dtype) {
   return nb::steal(wrap(make_tensor(std::move(a))));
 }
 
+nb::tuple storage(nb::handle tensor) {  // address and bytes
+  if (!is_tensor(tensor.ptr())) throw nb::type_error("storage takes a Tensor");
+  const Storage* s = impl_of(tensor.ptr())->storage;
+  return nb::make_tuple(reinterpret_cast<uintptr_t>(s ? s->data : nullptr), s ? s->bytes : 0);
+}
+
 nb::object set_default_dtype(nb::handle dtype) {
   DType d = code_of(dtype);
   if (kind(d) != DKind::kFloat)
@@ -124,10 +130,11 @@ void bind_tensor(nb::module_& m) {
   m.def("empty", empty, "shape"_a, "dtype"_a);
   m.def("from_numpy", from_numpy, "array"_a);
   m.def("reinterpret", reinterpret, "tensor"_a, "dtype"_a);
+  m.def("storage", storage, "tensor"_a);
   m.def("set_default_dtype", set_default_dtype, "dtype"_a);
   m.def("default_dtype", [] { return nb::borrow(dtype_objects[static_cast<int>(default_dtype)]); });
   m.def("promote_dtypes", promote_dtypes, "a"_a, "b"_a);
-  m.def("set_numpy_scalar", [](nb::object type) { numpy_scalar = type.release().ptr(); });
+  m.def("set_numpy_types", [](nb::tuple types) { numpy_types = types.release().ptr(); });
   m.def("grad_mode", set_grad_mode, "on"_a);
   m.def("is_grad_enabled", [] { return grad_enabled; });
   m.def("is_inference_mode_enabled", [] { return (modes & kInference) != 0; });

@@ -68,7 +68,7 @@ void* BlockPool::map(size_t bytes) {
     unmap_cached();
     memory = source_.map(bytes);
   }
-  if (!memory) throw std::bad_alloc();
+  if (!memory) throw OutOfMemory(bytes);
   reserved_ += bytes;
   return memory;
 }
@@ -97,7 +97,7 @@ void BlockPool::add(int c) {
 }
 
 void* BlockPool::allocate_large(size_t asked) {
-  if (asked > SIZE_MAX / 2) throw std::bad_alloc();
+  if (asked > SIZE_MAX / 2) throw OutOfMemory(asked);
   const size_t bytes = large_bytes(asked);
   std::lock_guard lock(mutex_);
   auto best = cached_.lower_bound(bytes);

@@ -12,13 +12,18 @@
 
 namespace perflab {
 
+struct OutOfMemory : std::bad_alloc {
+  size_t bytes;  // asked for
+  explicit OutOfMemory(size_t n) : bytes(n) {}
+};
+
 class BlockPool {
  public:
   explicit BlockPool(MemorySource& source) : source_(source) {}
   ~BlockPool();  // gives everything back, blocks in use as well
   BlockPool(const BlockPool&) = delete;
 
-  // `bytes` of deallocate is what allocate was asked for. Out of memory: cached blocks go, then std::bad_alloc.
+  // `bytes` of deallocate is what allocate was asked for. Out of memory: cached blocks go, then OutOfMemory.
   void* allocate(size_t bytes);
   void deallocate(void* block, size_t bytes) noexcept;
 

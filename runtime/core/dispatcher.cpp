@@ -246,20 +246,21 @@ bool same_elements(const Array& a, const Array& b) {
 }
 
 // Whether the kernel may write over `target` while it reads the inputs.
-bool overwrites(In in, int nin, const Array& target) {
-  for (int i = 1; i < nin; ++i)
-    if (in[i]->storage == target.storage && !same_elements(*in[i], target)) return false;
+bool overwrites(const Op& op, In in, int nin, const Array& target) {
+  if (!op.pointwise && !target.contig) return false;
+  for (int i = 0; i < nin; ++i)
+    if (in[i]->storage == target.storage && !(op.pointwise && same_elements(*in[i], target))) return false;
   return true;
 }
 
 }  // namespace
 
-void run_in_place(const Op& op, In in, int nin, const Attrs& attrs, Array& target, uint64_t sequence) {
+void run_into(const Op& op, In in, int nin, const Attrs& attrs, Array& target, const char* form, uint64_t sequence) {
   DType computed = computation(op, in, nin);
   DType gives = result(op, computed, attrs);
   if (kind(gives) > kind(target.dtype))
-    throw Error(ErrorKind::kDType, op.name + "_: the result is " + name(gives) + ", which a " + name(target.dtype) +
-                                       " tensor cannot hold: convert it with astype first");
+    throw Error(ErrorKind::kDType, op.name + form + ": the result is " + name(gives) + ", which a " +
+                                       name(target.dtype) + " tensor cannot hold: convert it with astype first");
   std::vector<Array> made;
   std::vector<const Array*> typed;
   if (needs_cast(op, in, nin, computed)) typed = cast_inputs(op, in, nin, computed, made), in = typed.data();
@@ -267,9 +268,9 @@ void run_in_place(const Op& op, In in, int nin, const Attrs& attrs, Array& targe
   Array shape;
   infer(op, computed, in, nin, attrs, &shape, 1);
   if (!same_shape(shape, target))
-    throw Error(ErrorKind::kShape, op.name + "_: the result has shape " + show(shape) +
+    throw Error(ErrorKind::kShape, op.name + form + ": the result has shape " + show(shape) +
                                        ", but the tensor that it is written into has " + show(target));
-  if (op.pointwise && op.kernel(computed) && gives == target.dtype && overwrites(in, nin, target)) {
+  if (op.kernel(computed) && gives == target.dtype && overwrites(op, in, nin, target)) {
     int64_t t1 = t0 ? ticks() : 0;
     Array into;
     into.alias(target);

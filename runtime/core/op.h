@@ -105,8 +105,9 @@ void load_blas(const char* library);           // OpenBLAS as scipy-openblas32 s
 // `sequence`: the number of the autograd node that the caller is about to make, 0 none.
 void run(const Op&, In in, int nin, const Attrs&, Array* out, int nout, bool donate = false, uint64_t sequence = 0);
 int count_outputs(const Op&, In in, int nin, const Attrs&);
-// The same, written over `target`, which is input 0: the result's shape must be its own.
-void run_in_place(const Op&, In in, int nin, const Attrs&, Array& target, uint64_t sequence);
+// The same, written over `target`, which may be input 0: the result's shape must be its own. `form`: what follows the
+// op's name in messages.
+void run_into(const Op&, In in, int nin, const Attrs&, Array& target, const char* form, uint64_t sequence);
 
 // Set by the Python side.
 extern void (*infer_python)(const Op&, In in, int nin, const Attrs&, Array* out, int nout);

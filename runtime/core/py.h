@@ -28,7 +28,7 @@ bool operand(PyObject*, Operand&, Array& cell);
 // Gives numbers the dtype that they will be computed in where a tensor among the operands settles it.
 // False: an exception is set, one of them does not fit.
 bool settle_numbers(const Op&, Operand* in, Array* cells);
-extern PyObject* numpy_scalar;  // the class of numpy's scalars, which count as Python's numbers
+extern PyObject* numpy_types;  // a tuple: numpy's scalars and arrays; those of one element count as Python's numbers
 PyObject* call_op(const Op&, const Operand* in, int nin, const Attrs&);
 void bind_operators();  // Tensor's operator slots to the ops of those names
 PyObject* subscript(PyObject* tensor, PyObject* key);

@@ -1,5 +1,6 @@
 #include <new>
 
+#include "block_pool.h"
 #include "py.h"
 
 namespace perflab {
@@ -15,6 +16,10 @@ PyObject* raise_current() {
   } catch (const Error& e) {
     PyObject* type = error_types[static_cast<int>(e.kind)];
     PyErr_SetString(type ? type : PyExc_RuntimeError, e.what());
+  } catch (const OutOfMemory& e) {
+    PyErr_Format(PyExc_MemoryError,
+                 "no memory for %zu bytes (%zu are reserved): use smaller tensors, or let go of some first", e.bytes,
+                 reserved_bytes());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {

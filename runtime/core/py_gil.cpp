@@ -1,4 +1,6 @@
 // When the core gives the GIL away and takes it back, each acquisition an event.
+#include <unistd.h>
+
 #include "py.h"
 #include "recorder.h"
 
@@ -12,6 +14,17 @@ void give_away() {
   without_gil = true;
 }
 
+// While the interpreter ends, Python ends the other threads that ask for the GIL, by unwinding their stacks. Ours have
+// destructors on them that may not be unwound: such a thread stops here, and goes with the process.
+void get_back() {
+  without_gil = false;
+  try {
+    PyEval_RestoreThread(thread_state);
+  } catch (...) {
+    for (;;) pause();
+  }
+}
+
 void record(uint32_t reason, int64_t asked, int64_t got, int64_t gave_back) {
   Event& e = next_event();
   e = Event{};
@@ -22,8 +35,7 @@ void record(uint32_t reason, int64_t asked, int64_t got, int64_t gave_back) {
 
 void LateGil::take_back() {
   int64_t asked = is_recording() ? ticks() : 0;
-  without_gil = false;
-  PyEval_RestoreThread(thread_state);
+  get_back();
   if (!asked) return;
   int64_t got = ticks();
   record(intern("return to Python"), asked, got, got);
@@ -32,8 +44,7 @@ void LateGil::take_back() {
 Gil::Gil(const std::string& reason) : away_(without_gil), may_(std::exchange(engine_may_release, false)) {
   if (!away_) return;
   if (is_recording()) reason_ = intern(reason), asked_ = ticks();
-  without_gil = false;
-  PyEval_RestoreThread(thread_state);
+  get_back();
   if (asked_) got_ = ticks();
 }
 

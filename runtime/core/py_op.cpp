@@ -94,7 +94,20 @@ PyObject* refuse_input(const Op& op, Py_ssize_t i, PyObject* o) {
                       op.name.c_str(), i + 1, Py_TYPE(o)->tp_name);
 }
 
-PyObject* call_list(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+// The result, new or written into `out`.
+PyObject* finish(const Op& op, const Operand* in, int nin, const Attrs& attrs, PyObject* out) {
+  if (!out) return call_op(op, in, nin, attrs);
+  if (op.nout != 1) return PyErr_Format(PyExc_TypeError, "%s has several outputs and takes no out", op.name.c_str());
+  try {
+    LateGil gil;
+    apply_into(op, in, nin, attrs, impl_of(out));
+  } catch (...) {
+    return raise_current();
+  }
+  return Py_NewRef(out);
+}
+
+PyObject* call_list(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* out) {
   auto* h = reinterpret_cast<OpHandle*>(self);
   const Op& op = *h->op;
   if (n < 1) return PyErr_Format(PyExc_TypeError, "%s: a sequence of tensors is missing", op.name.c_str());
@@ -121,19 +134,19 @@ PyObject* call_list(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObjec
   Attrs attrs;
   if (i == count) {
     if (!count)
-      PyErr_Format(PyExc_ValueError, "%s: the sequence of tensors is empty", op.name.c_str());
+      PyErr_Format(error_types[static_cast<int>(ErrorKind::kValue)],
+                   "%s: the sequence of tensors is empty: give at least one", op.name.c_str());
     else if (parse_attrs(h, args, 1, n, names, attrs))
-      result = call_op(op, in.data(), static_cast<int>(count), attrs);
+      result = finish(op, in.data(), static_cast<int>(count), attrs, out);
   }
   Py_DECREF(list);
   return result;
 }
 
-PyObject* call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* names) {
+PyObject* call_plain(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* out) {
   auto* h = reinterpret_cast<OpHandle*>(self);
   const Op& op = *h->op;
-  Py_ssize_t n = PyVectorcall_NARGS(flagged);
-  if (op.list()) return call_list(self, args, n, names);
+  if (op.list()) return call_list(self, args, n, names, out);
   if (n < op.nin)
     return PyErr_Format(PyExc_TypeError, "%s takes %d tensors, %zd arguments were given", op.name.c_str(), op.nin, n);
   Operand in[kFewInputs];
@@ -156,7 +169,7 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* 
   Attrs attrs;
   if (!parse_attrs(h, args, op.nin, n, names, attrs)) return nullptr;
   if (op.nin > 1 && !settle_numbers(op, in, cells)) return nullptr;
-  if (!h->in_place) return call_op(op, in, op.nin, attrs);
+  if (!h->in_place) return finish(op, in, op.nin, attrs, out);
   if (!in[0].tensor) return refuse_input(op, 0, args[0]);
   try {
     LateGil gil;
@@ -166,6 +179,37 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* 
   }
   if (in[0].tensor->grad_fn) track(args[0]);
   return Py_NewRef(args[0]);
+}
+
+// The keyword `out` is taken from the others.
+PyObject* call_with_out(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names, Py_ssize_t at) {
+  PyObject* out = args[n + at];
+  Py_ssize_t count = PyTuple_GET_SIZE(names);
+  const bool given = out != Py_None;
+  if (given && (!is_tensor(out) || reinterpret_cast<OpHandle*>(self)->in_place))
+    return PyErr_Format(PyExc_TypeError, "%s: out must be a Tensor, of the form that makes a new one, not %.80s",
+                        reinterpret_cast<OpHandle*>(self)->op->name.c_str(), Py_TYPE(out)->tp_name);
+  std::vector<PyObject*> rest(args, args + n);
+  PyObject* kept = count > 1 ? PyTuple_New(count - 1) : nullptr;
+  if (count > 1 && !kept) return nullptr;
+  for (Py_ssize_t k = 0, to = 0; k < count; ++k) {
+    if (k == at) continue;
+    rest.push_back(args[n + k]);
+    PyTuple_SET_ITEM(kept, to++, Py_NewRef(PyTuple_GET_ITEM(names, k)));
+  }
+  PyObject* r = call_plain(self, rest.data(), n, kept, given ? out : nullptr);
+  Py_XDECREF(kept);
+  return r;
+}
+
+PyObject* call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* names) {
+  static PyObject* const out_name = PyUnicode_InternFromString("out");
+  Py_ssize_t n = PyVectorcall_NARGS(flagged);
+  for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); ++k) {
+    PyObject* name = PyTuple_GET_ITEM(names, k);
+    if (name == out_name || !PyUnicode_Compare(name, out_name)) return call_with_out(self, args, n, names, k);
+  }
+  return call_plain(self, args, n, names, nullptr);
 }
 
 PyObject* bind(PyObject* self, PyObject* object, PyObject*) {

@@ -5,8 +5,6 @@
 
 namespace perflab {
 
-PyObject* numpy_scalar = nullptr;
-
 namespace {
 
 // The ops behind the slots, found once when Python has declared them.
@@ -14,11 +12,18 @@ struct SlotOp {
   const char* name;
   const Op* op = nullptr;
 };
-SlotOp op_add{"add"}, op_sub{"sub"}, op_mul{"mul"}, op_div{"div"}, op_pow{"pow"}, op_matmul{"matmul"}, op_neg{"neg"},
-    op_abs{"abs"};
-SlotOp op_compare[6] = {{"lt"}, {"le"}, {"eq"}, {"ne"}, {"gt"}, {"ge"}};  // Py_LT ... Py_GE
-SlotOp op_slice{"slice"}, op_select{"select"}, op_squeeze{"squeeze"}, op_unsqueeze{"unsqueeze"}, op_take{"take"},
-    op_assign{"assign"};
+// clang-format off
+enum Slot {
+  kAdd, kSub, kMul, kDiv, kFloorDivide, kRemainder, kPow, kMatmul, kAnd, kOr, kXor, kLeftShift, kRightShift,
+  kNeg, kAbs, kInvert, kLess, kLessEqual, kEqual, kNotEqual, kGreater, kGreaterEqual,  // as Py_LT ... Py_GE
+  kSlice, kSelect, kSqueeze, kUnsqueeze, kTake, kAssign, kSlots
+};
+SlotOp slots[kSlots] = {
+    {"add"}, {"sub"}, {"mul"}, {"div"}, {"floor_divide"}, {"remainder"}, {"pow"}, {"matmul"}, {"bitwise_and"},
+    {"bitwise_or"}, {"bitwise_xor"}, {"bitwise_left_shift"}, {"bitwise_right_shift"},
+    {"neg"}, {"abs"}, {"bitwise_invert"}, {"lt"}, {"le"}, {"eq"}, {"ne"}, {"gt"}, {"ge"},
+    {"slice"}, {"select"}, {"squeeze"}, {"unsqueeze"}, {"take"}, {"assign"}};
+// clang-format on
 
 PyObject* binary(const SlotOp& which, PyObject* a, PyObject* b) {
   Operand in[2];
@@ -54,20 +59,31 @@ PyObject* in_place(const SlotOp& which, PyObject* a, PyObject* b) {
   return Py_NewRef(a);
 }
 
-PyObject* nb_add(PyObject* a, PyObject* b) { return binary(op_add, a, b); }
-PyObject* nb_sub(PyObject* a, PyObject* b) { return binary(op_sub, a, b); }
-PyObject* nb_mul(PyObject* a, PyObject* b) { return binary(op_mul, a, b); }
-PyObject* nb_div(PyObject* a, PyObject* b) { return binary(op_div, a, b); }
-PyObject* nb_matmul(PyObject* a, PyObject* b) { return binary(op_matmul, a, b); }
-PyObject* nb_pow(PyObject* a, PyObject* b, PyObject*) { return binary(op_pow, a, b); }
-PyObject* nb_iadd(PyObject* a, PyObject* b) { return in_place(op_add, a, b); }
-PyObject* nb_isub(PyObject* a, PyObject* b) { return in_place(op_sub, a, b); }
-PyObject* nb_imul(PyObject* a, PyObject* b) { return in_place(op_mul, a, b); }
-PyObject* nb_idiv(PyObject* a, PyObject* b) { return in_place(op_div, a, b); }
-PyObject* nb_neg(PyObject* a) { return unary(op_neg, a); }
-PyObject* nb_abs(PyObject* a) { return unary(op_abs, a); }
+template <Slot kSlot>
+PyObject* nb_binary(PyObject* a, PyObject* b) {
+  return binary(slots[kSlot], a, b);
+}
+template <Slot kSlot>
+PyObject* nb_in_place(PyObject* a, PyObject* b) {
+  return in_place(slots[kSlot], a, b);
+}
+template <Slot kSlot>
+PyObject* nb_unary(PyObject* a) {
+  return unary(slots[kSlot], a);
+}
+PyObject* nb_pow(PyObject* a, PyObject* b, PyObject*) { return binary(slots[kPow], a, b); }
+PyObject* nb_ipow(PyObject* a, PyObject* b, PyObject*) { return in_place(slots[kPow], a, b); }
+PyObject* nb_divmod(PyObject* a, PyObject* b) {
+  PyObject* quotient = binary(slots[kFloorDivide], a, b);
+  if (!quotient || quotient == Py_NotImplemented) return quotient;
+  PyObject* rest = binary(slots[kRemainder], a, b);
+  PyObject* both = rest ? PyTuple_Pack(2, quotient, rest) : nullptr;
+  Py_DECREF(quotient);
+  Py_XDECREF(rest);
+  return both;
+}
 PyObject* nb_pos(PyObject* a) { return Py_NewRef(a); }
-PyObject* compare(PyObject* a, PyObject* b, int how) { return binary(op_compare[how], a, b); }
+PyObject* compare(PyObject* a, PyObject* b, int how) { return binary(slots[kLess + how], a, b); }
 
 int truth(PyObject* o) {
   TensorImpl* t = impl_of(o);
@@ -126,7 +142,7 @@ PyObject* slice_axes(PyObject* o, const Part* parts) {
     attrs.v[1 + kMaxDim + 1 + i] = parts[i].size;
     attrs.v[2 * (1 + kMaxDim) + 1 + i] = parts[i].step;
   }
-  return call_one(op_slice, o, attrs);
+  return call_one(slots[kSlice], o, attrs);
 }
 
 PyObject* call_axes(const SlotOp& which, PyObject* o, const int64_t* axes, int n) {  // takes the reference of o
@@ -151,7 +167,7 @@ PyObject* take(PyObject* o, PyObject* indices) {
                         name(i->dtype));
   Operand in[] = {{impl_of(o), impl_of(o)}, {i, i}};
   Attrs attrs{};
-  return call_op(*op_take.op, in, 2, attrs);
+  return call_op(*slots[kTake].op, in, 2, attrs);
 }
 
 PyObject* subscript_tuple(PyObject* o, PyObject* const* items, Py_ssize_t n) {
@@ -189,14 +205,14 @@ PyObject* subscript_tuple(PyObject* o, PyObject* const* items, Py_ssize_t n) {
   }
   while (axis < t->ndim) whole();
   PyObject* r = sliced ? slice_axes(o, parts) : Py_NewRef(o);
-  return call_axes(op_unsqueeze, call_axes(op_squeeze, r, gone, ngone), added, nadded);
+  return call_axes(slots[kUnsqueeze], call_axes(slots[kSqueeze], r, gone, ngone), added, nadded);
 }
 
 int assign(PyObject* o, PyObject* key, PyObject* value) {
   if (!value) return PyErr_SetString(PyExc_TypeError, "a Tensor's elements cannot be deleted"), -1;
   PyObject* view = subscript(o, key);
   if (!view) return -1;
-  PyObject* r = in_place(op_assign, view, value);
+  PyObject* r = in_place(slots[kAssign], view, value);
   Py_DECREF(view);
   if (r == Py_NotImplemented)
     PyErr_Format(PyExc_TypeError, "a Tensor's elements cannot be set to a %.80s", Py_TYPE(value)->tp_name);
@@ -216,122 +232,48 @@ PyObject* subscript(PyObject* o, PyObject* key) {
     if (!parse_int(key, t->shape[0], 0, part)) return nullptr;
     Attrs attrs;
     attrs.v[0] = 0, attrs.v[1] = part.start;
-    return call_one(op_select, o, attrs);
+    return call_one(slots[kSelect], o, attrs);
   }
   return subscript_tuple(o, &key, 1);
 }
 
-namespace {
-
-bool to_cell(PyObject* o, Array& cell) {
-  if (PyFloat_Check(o)) {
-    cell.set_scalar(PyFloat_AS_DOUBLE(o));
-  } else if (PyBool_Check(o)) {
-    cell.set_scalar(o == Py_True);
-  } else if (PyLong_Check(o)) {
-    int overflow;
-    int64_t v = PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (!overflow) {
-      cell.set_scalar(v);
-    } else {
-      uint64_t u = overflow > 0 ? PyLong_AsUnsignedLongLong(o) : 0;
-      if (overflow < 0 || PyErr_Occurred()) {
-        PyErr_Format(error_types[static_cast<int>(ErrorKind::kValue)],
-                     "%R needs more than 64 bits, which no integer dtype has: pass a float", o);
-        return false;
-      }
-      cell.set_scalar(u);
-    }
-  } else if (PyComplex_Check(o)) {
-    Py_complex z = PyComplex_AsCComplex(o);
-    cell.set_scalar(std::complex<double>(z.real, z.imag));
-  } else {
-    return false;
-  }
-  return cell.weak = true;
-}
-
-// Whether an integer fits an integer dtype.
-bool fits(const Array& cell, DType d) {
-  const unsigned bits = static_cast<unsigned>(item_size(d)) * 8;
-  if (cell.dtype == DType::kUInt64) return d == DType::kUInt64;
-  if (cell.dtype == DType::kBool) return true;
-  const int64_t v = *cell.as<int64_t>();
-  if (is_unsigned(d)) return v >= 0 && (bits == 64 || v < int64_t{1} << bits);
-  return bits == 64 || (v >= -(int64_t{1} << (bits - 1)) && v < int64_t{1} << (bits - 1));
-}
-
-bool settle(const Op& op, Array& cell, DType d) {
-  if (cell.dtype == DType::kFloat64 && d == DType::kFloat32) [[likely]] {
-    cell.set_scalar(static_cast<float>(*cell.as<double>()));
-    return true;
-  }
-  if (kind(d) == DKind::kInt && !fits(cell, d)) {
-    std::string shown =
-        cell.dtype == DType::kUInt64 ? std::to_string(*cell.as<uint64_t>()) : std::to_string(*cell.as<int64_t>());
-    PyErr_Format(error_types[static_cast<int>(ErrorKind::kValue)],
-                 "%s: %s does not fit %s: convert the tensor with astype first", op.name.c_str(), shown.c_str(),
-                 name(d));
-    return false;
-  }
-  set_scalar_as(cell, d, cell);
-  return true;
-}
-
-}  // namespace
-
-bool operand(PyObject* o, Operand& to, Array& cell) {
-  if (is_tensor(o)) {
-    to.array = to.tensor = impl_of(o);
-    return true;
-  }
-  to = {&cell, nullptr};
-  if (to_cell(o, cell)) return true;
-  if (PyErr_Occurred() || !numpy_scalar || !PyObject_TypeCheck(o, reinterpret_cast<PyTypeObject*>(numpy_scalar)))
-    return false;
-  PyObject* number = PyObject_CallMethod(o, "item", nullptr);
-  if (!number) return false;
-  bool known = to_cell(number, cell);
-  Py_DECREF(number);
-  return known;
-}
-
-bool settle_numbers(const Op& op, Operand* in, Array* cells) {
-  for (int i = 0; i < op.nin; ++i) {
-    if (in[i].tensor || !(op.casts >> i & 1)) continue;
-    for (int k = 0; k < op.nin; ++k) {
-      if (!in[k].tensor || !(op.casts >> k & 1)) continue;
-      DType d = in[k].tensor->dtype;
-      if (cells[i].dtype != d && kind(cells[i].dtype) <= kind(d) && !settle(op, cells[i], d)) return false;
-      break;
-    }
-  }
-  return true;
-}
-
 void bind_operators() {
-  for (SlotOp* s :
-       {&op_add,        &op_sub,        &op_mul,        &op_div,        &op_pow,        &op_matmul,    &op_neg,
-        &op_abs,        &op_slice,      &op_select,     &op_squeeze,    &op_unsqueeze,  &op_take,      &op_assign,
-        &op_compare[0], &op_compare[1], &op_compare[2], &op_compare[3], &op_compare[4], &op_compare[5]}) {
-    s->op = find_op(s->name);
-    if (!s->op) throw Error(ErrorKind::kValue, std::string("Tensor's operators need an op called ") + s->name);
+  for (SlotOp& s : slots) {
+    s.op = find_op(s.name);
+    if (!s.op) throw Error(ErrorKind::kValue, std::string("Tensor's operators need an op called ") + s.name);
   }
 }
 
-PyType_Slot operator_slots[] = {{Py_nb_add, slot(nb_add)},
-                                {Py_nb_subtract, slot(nb_sub)},
-                                {Py_nb_multiply, slot(nb_mul)},
-                                {Py_nb_true_divide, slot(nb_div)},
-                                {Py_nb_matrix_multiply, slot(nb_matmul)},
+PyType_Slot operator_slots[] = {{Py_nb_add, slot(nb_binary<kAdd>)},
+                                {Py_nb_subtract, slot(nb_binary<kSub>)},
+                                {Py_nb_multiply, slot(nb_binary<kMul>)},
+                                {Py_nb_true_divide, slot(nb_binary<kDiv>)},
+                                {Py_nb_floor_divide, slot(nb_binary<kFloorDivide>)},
+                                {Py_nb_remainder, slot(nb_binary<kRemainder>)},
+                                {Py_nb_divmod, slot(nb_divmod)},
                                 {Py_nb_power, slot(nb_pow)},
-                                {Py_nb_inplace_add, slot(nb_iadd)},
-                                {Py_nb_inplace_subtract, slot(nb_isub)},
-                                {Py_nb_inplace_multiply, slot(nb_imul)},
-                                {Py_nb_inplace_true_divide, slot(nb_idiv)},
-                                {Py_nb_negative, slot(nb_neg)},
+                                {Py_nb_matrix_multiply, slot(nb_binary<kMatmul>)},
+                                {Py_nb_and, slot(nb_binary<kAnd>)},
+                                {Py_nb_or, slot(nb_binary<kOr>)},
+                                {Py_nb_xor, slot(nb_binary<kXor>)},
+                                {Py_nb_lshift, slot(nb_binary<kLeftShift>)},
+                                {Py_nb_rshift, slot(nb_binary<kRightShift>)},
+                                {Py_nb_inplace_add, slot(nb_in_place<kAdd>)},
+                                {Py_nb_inplace_subtract, slot(nb_in_place<kSub>)},
+                                {Py_nb_inplace_multiply, slot(nb_in_place<kMul>)},
+                                {Py_nb_inplace_true_divide, slot(nb_in_place<kDiv>)},
+                                {Py_nb_inplace_floor_divide, slot(nb_in_place<kFloorDivide>)},
+                                {Py_nb_inplace_remainder, slot(nb_in_place<kRemainder>)},
+                                {Py_nb_inplace_power, slot(nb_ipow)},
+                                {Py_nb_inplace_and, slot(nb_in_place<kAnd>)},
+                                {Py_nb_inplace_or, slot(nb_in_place<kOr>)},
+                                {Py_nb_inplace_xor, slot(nb_in_place<kXor>)},
+                                {Py_nb_inplace_lshift, slot(nb_in_place<kLeftShift>)},
+                                {Py_nb_inplace_rshift, slot(nb_in_place<kRightShift>)},
+                                {Py_nb_negative, slot(nb_unary<kNeg>)},
+                                {Py_nb_absolute, slot(nb_unary<kAbs>)},
+                                {Py_nb_invert, slot(nb_unary<kInvert>)},
                                 {Py_nb_positive, slot(nb_pos)},
-                                {Py_nb_absolute, slot(nb_abs)},
                                 {Py_nb_bool, slot(truth)},
                                 {Py_tp_richcompare, slot(compare)},
                                 {Py_tp_hash, slot(_Py_HashPointer)},

@@ -154,7 +154,22 @@ PyObject* requires_grad_method(PyObject* o, PyObject* args) {
   return set_requires_grad(o, on, nullptr) < 0 ? nullptr : Py_NewRef(o);
 }
 
-PyObject* stride(PyObject* o, PyObject*) { return shape_tuple(impl_of(o)->strides, impl_of(o)->ndim); }
+PyObject* stride(PyObject* o, PyObject* args) {
+  TensorImpl* t = impl_of(o);
+  PyObject* axis = nullptr;
+  if (!PyArg_ParseTuple(args, "|O:stride", &axis)) return nullptr;
+  if (!axis) return shape_tuple(t->strides, t->ndim);
+  Py_ssize_t i = PyNumber_AsSsize_t(axis, PyExc_IndexError);
+  if (i == -1 && PyErr_Occurred()) return nullptr;
+  if (i < -t->ndim || i >= t->ndim)
+    return PyErr_Format(PyExc_IndexError, "stride: axis %zd is out of range for shape %s", i, show(*t).c_str());
+  return PyLong_FromLongLong(t->strides[i < 0 ? i + t->ndim : i]);
+}
+PyObject* storage_offset(PyObject* o, PyObject*) {
+  TensorImpl* t = impl_of(o);
+  const char* begin = t->storage ? static_cast<char*>(t->storage->data) : t->as<char>();
+  return PyLong_FromLongLong((t->as<char>() - begin) / static_cast<int64_t>(item_size(t->dtype)));
+}
 PyObject* numel(PyObject* o, PyObject*) { return PyLong_FromLongLong(impl_of(o)->numel); }
 PyObject* element_size(PyObject* o, PyObject*) { return PyLong_FromSize_t(item_size(impl_of(o)->dtype)); }
 PyObject* get_itemsize(PyObject* o, void*) { return element_size(o, nullptr); }
@@ -211,7 +226,9 @@ PyMethodDef methods[] = {
     {"is_inference", is_inference, METH_NOARGS, "Whether it was made in inference mode."},
     {"requires_grad_", requires_grad_method, METH_VARARGS,
      "requires_grad_(on=True): sets requires_grad, gives the tensor back."},
-    {"stride", stride, METH_NOARGS, "The steps from element to element along each axis, in elements."},
+    {"stride", stride, METH_VARARGS,
+     "stride(dim=None): the steps from element to element along each axis, or along one, in elements."},
+    {"storage_offset", storage_offset, METH_NOARGS, "The place of the first element in the storage, in elements."},
     {"numel", numel, METH_NOARGS, "The number of elements."},
     {"element_size", element_size, METH_NOARGS, "The bytes of one element."},
     {"data_ptr", data_ptr, METH_NOARGS, "The address of the first element."},

@@ -58,6 +58,8 @@ inline TensorImpl* apply(const Op& op, const Operand* in, int nin, const Attrs& 
   apply(op, in, nin, attrs, &out, 1);
   return out;
 }
+// Writes the result into `out`, without history; refuses what requires grad.
+void apply_into(const Op&, const Operand* in, int nin, const Attrs&, TensorImpl* out);
 // Writes the result into in[0].tensor, bumps its version and makes the op its history.
 void apply_in_place(const Op&, const Operand* in, int nin, const Attrs&);
 

@@ -1,0 +1,82 @@
+"""How a tensor prints: PyTorch's way of showing values."""
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from ._core import Tensor
+from .spec import as_dtype, bool_, int64
+
+_EDGE, _THRESHOLD, _WIDTH = 3, 1000, 80  # of a large tensor each axis shows its first and last three
+
+
+def show(tensor: Tensor) -> str:
+    """`tensor([1.5000, 2.0000], requires_grad=True)`: values in four decimals, whole numbers as `2.`, very large or
+    small ones in powers of ten; the dtype where the values do not imply it; summarised beyond 1000 elements.
+    """
+    implied = (bool_, int64, as_dtype(float), as_dtype(complex))
+    notes = [f"size={tensor.shape}"] if 0 in tensor.shape and tensor.ndim != 1 else []
+    if tensor.dtype not in implied or (0 in tensor.shape and tensor.dtype is not as_dtype(float)):
+        notes.append(f"dtype={tensor.dtype!r}")
+    if tensor.grad_fn is not None:
+        notes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
+    elif tensor.requires_grad:
+        notes.append("requires_grad=True")
+    name = "tensor" if type(tensor) is Tensor else type(tensor).__name__
+    return f"{name}({', '.join([_values(tensor, len(name) + 1), *notes])})"
+
+
+def _values(tensor: Tensor, indent: int) -> str:
+    array = np.asarray(tensor.detach())
+    if tensor.dtype.kind == "f":
+        array = array.astype(np.float64)
+    return np.array2string(
+        array,
+        max_line_width=_WIDTH + 2,  # what closes a line is not counted
+        separator=", ",
+        prefix=" " * indent,
+        threshold=_THRESHOLD,
+        edgeitems=_EDGE,
+        formatter=_formatter(_shown(array)),
+    ).replace(", ..., ", ",  ..., ")
+
+
+def _shown(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The elements that a summary shows."""
+    if array.size > _THRESHOLD:
+        for axis, n in enumerate(array.shape):
+            if n > 2 * _EDGE:
+                array = np.take(array, [*range(_EDGE), *range(n - _EDGE, n)], axis)
+    return array.ravel()
+
+
+def _formatter(shown: np.ndarray[Any, Any]) -> Any:
+    if shown.dtype.kind == "f":
+        return {"float_kind": _padded(_float_format(shown), shown)}
+    if shown.dtype.kind == "c":
+        real, imaginary = _float_format(shown.real), _float_format(shown.imag)
+
+        def both(z: Any) -> str:
+            sign = "-" if np.signbit(z.imag) else "+"
+            return f"{real(z.real)}{sign}{imaginary(abs(z.imag))}j"
+
+        return {"complex_kind": _padded(both, shown)}
+    return None
+
+
+def _padded(write: Callable[[Any], str], shown: np.ndarray[Any, Any]) -> Callable[[Any], str]:
+    width = max((len(write(x)) for x in shown if np.isfinite(x)), default=0)
+    return lambda x: write(x).rjust(width)
+
+
+def _float_format(shown: np.ndarray[Any, Any]) -> Callable[[float], str]:
+    sizes = [abs(float(x)) for x in shown if isfinite(x) and x != 0]
+    least, most = min(sizes, default=1.0), max(sizes, default=1.0)
+    whole = all(x == int(x) for x in sizes)
+    if most > 1e8 or most / least > 1000 or (least < 1e-4 and not whole):
+        return lambda x: f"{x:.4e}"
+    if whole:
+        return lambda x: f"{x:.0f}." if isfinite(x) else f"{x:.0f}"
+    return lambda x: f"{x:.4f}"
