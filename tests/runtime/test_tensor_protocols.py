@@ -220,7 +220,7 @@ def test_names_of_parts_of_the_program() -> None:
         record_function(3)  # type: ignore[arg-type]
     with profile() as p, record_function("half a pair: \ud83d"):
         rt.ones(1) + 1
-    assert "half a pair: \\ud83d" in p.trace().strings  # escaped, as JSON must be
+    assert "half a pair: \\ud83d" in p.trace.strings  # escaped, as JSON must be
 
 
 def test_nothing_to_join() -> None:
