@@ -20,7 +20,7 @@ requirements = $(PY) -c 'import functools, sys, tomllib; \
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 .DELETE_ON_ERROR:
-.PHONY: help build demo test wheel-test test-torch lint format asan bench bench-peers clean
+.PHONY: help build demo test wheel-test test-torch conformance lint format asan bench bench-peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -94,6 +94,15 @@ test: build $(VENV)/.test $(VENV)/.browser $(BUILD)/core_tests wheel-test ## eve
 
 test-torch: build $(VENV)/.torch ## the tests that compare with PyTorch, which it installs
 	@$(PY) -m pytest -q -m torch
+
+# A checkout of data-apis/array-api-tests with its submodule. What it requires is installed once; the run is offline.
+$(VENV)/.conformance: $(VENV)/.made
+	@$(PIP) -r $(SUITE)/requirements.txt
+	@touch $@
+
+conformance: build $(if $(SUITE),$(VENV)/.conformance) ## the array API's conformance suite: SUITE=<its checkout> [EXAMPLES=20]
+	@test -n "$(SUITE)" || { echo "Say where the suite is: make conformance SUITE=<a checkout of data-apis/array-api-tests>" >&2; exit 1; }
+	@$(PY) tests/conformance/run.py $(SUITE) --max-examples $(or $(EXAMPLES),20)
 
 $(BUILD)/core_tests: $(VENV)/.built $(CPPTESTS)
 	@echo "Building the C++ tests"

@@ -4,6 +4,7 @@ Names and meanings are PyTorch's where PyTorch has them, and the Python array AP
 """
 
 import glob
+import math
 import os
 from typing import Any
 
@@ -15,7 +16,7 @@ _core.load_blas(glob.glob(os.path.join(scipy_openblas32.get_lib_dir(), "libscipy
 
 from . import ops, registry  # noqa: E402, I001
 from . import tensor as _methods  # noqa: E402, F401  (before creation.tensor takes the name)
-from . import amp, autograd, data, nn, optim, utils  # noqa: E402
+from . import amp, autograd, data, fft, linalg, nn, optim, utils  # noqa: E402
 from ._core import Tensor, get_num_threads, memory_stats, set_num_threads  # noqa: E402
 from .autocast import autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402
 from .autograd import (  # noqa: E402
@@ -27,8 +28,24 @@ from .autograd import (  # noqa: E402
     no_grad,
     set_grad_enabled,
 )
-from .creation import arange, asarray, empty, from_numpy, full, ones, ones_like, tensor, zeros, zeros_like  # noqa: E402
 from .dispatch import DispatchMode, DispatchTable, dispatch_table  # noqa: E402
+from .creation import (  # noqa: E402
+    arange,
+    asarray,
+    empty,
+    empty_like,
+    eye,
+    from_numpy,
+    full,
+    full_like,
+    linspace,
+    meshgrid,
+    ones,
+    ones_like,
+    tensor,
+    zeros,
+    zeros_like,
+)
 from .errors import (  # noqa: E402
     ArgumentError,
     AutogradError,
@@ -64,6 +81,7 @@ from .random import (  # noqa: E402
 )
 from .device import Device as device  # noqa: E402
 from .interchange import from_dlpack  # noqa: E402
+from .info import __array_namespace_info__  # noqa: E402
 from .promotion import can_cast, finfo, iinfo, isdtype, promote_types, result_type  # noqa: E402
 from .serialization import load, load_metadata, save  # noqa: E402
 from .spec import (  # noqa: E402
@@ -88,6 +106,10 @@ from .spec import (  # noqa: E402
 )
 from .tensor import is_complex, is_floating_point  # noqa: E402
 
+bool = bool_
+__array_api_version__ = "2024.12"
+e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
+
 _functions = registry.functions()
 globals().update(_functions)
 
@@ -101,10 +123,13 @@ __all__ = [
     "AutogradError",
     "DType",
     "DTypeError",
+    "DispatchMode",
+    "DispatchTable",
     "FileFormatError",
+    "FlopCounter",
     "Function",
-    "GradcheckError",
     "Generator",
+    "GradcheckError",
     "IndexOutOfRange",
     "OpError",
     "PerflabError",
@@ -112,40 +137,66 @@ __all__ = [
     "StateError",
     "Tensor",
     "WorkerError",
+    "__array_api_version__",
+    "__array_namespace_info__",
     "amp",
     "arange",
     "asarray",
-    "autograd",
     "autocast",
-    "get_autocast_dtype",
-    "is_autocast_enabled",
-    "DispatchMode",
-    "DispatchTable",
-    "dispatch_table",
-    "FlopCounter",
+    "autograd",
     "bernoulli",
+    "bfloat16",
+    "bool",
     "bool_",
+    "can_cast",
+    "complex128",
+    "complex64",
     "data",
     "default_generator",
+    "device",
+    "dispatch_table",
+    "e",
     "empty",
+    "empty_like",
     "enable_grad",
+    "eye",
+    "fft",
+    "finfo",
+    "float16",
     "float32",
     "float64",
+    "from_dlpack",
     "from_numpy",
     "full",
+    "full_like",
+    "get_autocast_dtype",
+    "get_default_dtype",
     "get_num_threads",
     "get_rng_state",
+    "iinfo",
+    "inf",
+    "inference_mode",
     "initial_seed",
+    "int16",
     "int32",
     "int64",
-    "inference_mode",
+    "int8",
+    "is_autocast_enabled",
+    "is_complex",
+    "is_floating_point",
     "is_grad_enabled",
+    "is_inference_mode_enabled",
+    "isdtype",
+    "linalg",
+    "linspace",
     "load",
     "load_metadata",
-    "is_inference_mode_enabled",
     "manual_seed",
     "memory_stats",
+    "meshgrid",
     "multinomial",
+    "nan",
+    "newaxis",
     "nn",
     "no_grad",
     "normal",
@@ -153,6 +204,8 @@ __all__ = [
     "ones_like",
     "ops",
     "optim",
+    "pi",
+    "promote_types",
     "rand",
     "rand_like",
     "randint",
@@ -160,36 +213,20 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "result_type",
     "save",
     "seed",
+    "set_default_dtype",
     "set_grad_enabled",
     "set_num_threads",
     "set_rng_state",
     "tensor",
-    "utils",
-    "zeros",
-    "zeros_like",
-    "bfloat16",
-    "can_cast",
-    "complex64",
-    "complex128",
-    "finfo",
-    "float16",
-    "get_default_dtype",
-    "iinfo",
-    "int8",
-    "int16",
-    "is_complex",
-    "is_floating_point",
-    "isdtype",
-    "promote_types",
-    "result_type",
-    "set_default_dtype",
-    "uint8",
     "uint16",
     "uint32",
     "uint64",
-    "device",
-    "from_dlpack",
+    "uint8",
+    "utils",
+    "zeros",
+    "zeros_like",
     *_functions,
 ]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from .device import check_device
 from .errors import ArgumentError, DTypeError
 from .spec import DType, as_dtype, bfloat16
 
@@ -28,16 +29,21 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tens
     return copied(_to_array(data, dtype)).requires_grad_(requires_grad)
 
 
-def asarray(data: Any, *, dtype: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor of the data, which shares the memory of an array or a tensor where it can and `copy` is not True."""
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor of the data. It shares the memory of an array or a tensor where it can and `copy` is not True.
+
+    With `copy=False` ArgumentError says that it cannot share.
+    """
+    check_device(device)
+    wanted = None if dtype is None else as_dtype(dtype)
+    shares = isinstance(obj, Tensor | np.ndarray) and (wanted is None or as_dtype(obj.dtype) is wanted)
     if copy:
-        return tensor(data, dtype=dtype)
-    if isinstance(data, Tensor):
-        if dtype is None or data.dtype is as_dtype(dtype):
-            return data
-        converted: Tensor = data.astype(dtype)
-        return converted
-    return _shared(_to_array(data, dtype))
+        return obj.to(wanted, copy=True) if isinstance(obj, Tensor) else tensor(obj, dtype=dtype)
+    if copy is False and not shares:
+        raise ArgumentError(f"asarray: {type(obj).__name__} must be copied to become a tensor: leave out copy=False")
+    if isinstance(obj, Tensor):
+        return obj if shares else _astype(obj, wanted)
+    return _shared(_to_array(obj, dtype))
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
@@ -53,44 +59,124 @@ def _shared(array: np.ndarray[Any, Any]) -> Tensor:
     return _core.reinterpret(_core.from_numpy(array.view(np.uint16)), bfloat16)  # the buffer protocol lacks bfloat16
 
 
-def empty(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor whose elements are whatever the memory held."""
-    return _core.empty(shape_of(shape), _chosen(dtype)).requires_grad_(requires_grad)
+def empty(shape: Any, *sizes: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor whose elements are whatever the memory held: `empty(2, 3)` or `empty((2, 3))`."""
+    check_device(device)
+    return _core.empty(shape_of((shape, *sizes)), _chosen(dtype)).requires_grad_(requires_grad)
 
 
-def zeros(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def zeros(shape: Any, *sizes: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
-    return _filled(shape_of(shape), 0, _chosen(dtype), requires_grad)
+    whole = shape_of((shape, *sizes))
+    return full(whole, 0, dtype=_chosen(dtype), device=device, requires_grad=requires_grad)
 
 
-def ones(*shape: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def ones(shape: Any, *sizes: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones: `ones(2, 3)` or `ones((2, 3))`."""
-    return _filled(shape_of(shape), 1, _chosen(dtype), requires_grad)
+    whole = shape_of((shape, *sizes))
+    return full(whole, 1, dtype=_chosen(dtype), device=device, requires_grad=requires_grad)
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor with one value everywhere; without `dtype`, of the dtype that tensor(fill_value) has."""
+    check_device(device)
     found = as_dtype(type(fill_value)) if dtype is None else as_dtype(dtype)
-    return _filled(shape_of((shape,)), fill_value, found, requires_grad)
+    made = _core.empty(shape_of((shape,)), found)
+    with _fitting(found):
+        np.asarray(made)[...] = fill_value
+    return made.requires_grad_(requires_grad)
 
 
-def zeros_like(like: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def empty_like(like: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """An empty tensor in the shape and, without `dtype`, the dtype of `like`."""
+    return empty(like.shape, dtype=like.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+def full_like(
+    like: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """One value everywhere, in the shape and, without `dtype`, the dtype of `like`."""
+    chosen = like.dtype if dtype is None else dtype
+    return full(like.shape, fill_value, dtype=chosen, device=device, requires_grad=requires_grad)
+
+
+def zeros_like(like: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros in the shape and, without `dtype`, the dtype of `like`."""
-    return _filled(like.shape, 0, like.dtype if dtype is None else as_dtype(dtype), requires_grad)
+    return full_like(like, 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def ones_like(like: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def ones_like(like: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones in the shape and, without `dtype`, the dtype of `like`."""
-    return _filled(like.shape, 1, like.dtype if dtype is None else as_dtype(dtype), requires_grad)
+    return full_like(like, 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def arange(start: float, stop: float | None = None, step: float = 1, *, dtype: Any = None) -> Tensor:
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """start, start + step, ... before stop; `arange(n)` starts at 0. Of ints, int64; else the default dtype."""
+    check_device(device)
     if step == 0:
         raise ArgumentError("arange: a step of 0 never arrives: use another")
     first, end = (0, start) if stop is None else (start, stop)
     values = np.arange(first, end, step)
-    return copied(values.astype(_default(values).numpy if dtype is None else as_dtype(dtype).numpy))
+    return converted(values, dtype).requires_grad_(requires_grad)
+
+
+def linspace(
+    start: complex,
+    stop: complex,
+    num: int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    endpoint: bool = True,
+    requires_grad: bool = False,
+) -> Tensor:
+    """num numbers at equal distances from start to stop, which is one of them unless `endpoint` is False."""
+    check_device(device)
+    return converted(np.linspace(start, stop, num, endpoint=endpoint), dtype).requires_grad_(requires_grad)
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    *,
+    k: int = 0,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A matrix with ones on diagonal k, zeros elsewhere; square without n_cols. k > 0 lies above the main diagonal."""
+    check_device(device)
+    return copied(np.eye(n_rows, n_cols, k, dtype=_chosen(dtype).numpy)).requires_grad_(requires_grad)
+
+
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
+    """The coordinates of a grid: every vector spread over the axes of all, as views.
+
+    The vectors run along the axes in their order with "ij"; with "xy", the default as the array API has it, the first
+    two change places.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
+    order = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        order[:2] = [1, 0]
+    shape = [0] * len(arrays)
+    for vector, axis in zip(arrays, order, strict=True):
+        shape[axis] = vector.numel()
+    spread = []
+    for vector, axis in zip(arrays, order, strict=True):
+        ones = [1] * len(arrays)
+        ones[axis] = vector.numel()
+        spread.append(vector.reshape(ones).expand(shape))
+    return spread
 
 
 def copied(array: np.ndarray[Any, Any]) -> Tensor:
@@ -100,11 +186,14 @@ def copied(array: np.ndarray[Any, Any]) -> Tensor:
     return made
 
 
-def _filled(shape: tuple[int, ...], value: Any, dtype: DType, requires_grad: bool) -> Tensor:
-    made = _core.empty(shape, dtype)
-    with _fitting(dtype):
-        np.asarray(made)[...] = value
-    return made.requires_grad_(requires_grad)
+def converted(values: np.ndarray[Any, Any], dtype: Any) -> Tensor:
+    """A tensor with a copy of NumPy's numbers; without `dtype`, floats are of the default one."""
+    return copied(values.astype((_default(values) if dtype is None else as_dtype(dtype)).numpy))
+
+
+def _astype(tensor: Tensor, dtype: DType | None) -> Tensor:
+    converted: Tensor = tensor.astype(dtype)
+    return converted
 
 
 def _chosen(dtype: Any) -> DType:

@@ -105,8 +105,9 @@ class Op:
 
     @property
     def __signature__(self) -> inspect.Signature:
+        """As the handle takes it: attributes also go by position, and what a list op joins goes in a list."""
         parameters = list(inspect.signature(self.body).parameters.values())[1:]
-        return inspect.Signature(parameters)
+        return inspect.Signature([p.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters])
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ def primitive(
     samples: Sequence[Sample] = (),
     rule: str | None = None,
     infer: Callable[..., Any] | None = None,
-    dtype: str = "promote",
+    dtype: str | None = None,
     kinds: str = "bifc",
     flops: Callable[..., int] | None = None,
     read: Callable[..., int] | None = None,
@@ -69,7 +69,9 @@ def primitive(
 
     rule: the core's shape rule (core/rules.cpp); or infer: specs and attributes to the output's Spec, or a tuple of
     them where `returns` names several outputs: the result is a named tuple.
-    dtype: promote, float, bool, first, second, sum, index, attr (core/op.h, DTypeRule).
+    dtype: promote (the default with a rule), float, bool, first, second, real, sum, index, attr (core/op.h,
+    DTypeRule). With infer, which says the dtype of what comes out: promote computes in the promoted dtype, the default
+    in that of the first input.
     kinds: b, i, f, c, of the dtypes that it computes in.
     flops: specs, `out` and attributes to a number; read: likewise, bytes, where it is not what all inputs hold.
     source: a C expression for one element. domain: between which values its samples are drawn.
@@ -90,7 +92,7 @@ def primitive(
             attributes,
             rule,
             infer,
-            dtype if rule else "python",
+            (dtype or "promote") if rule else "python_promote" if dtype == "promote" else "python",
             kinds,
             flops,
             read,

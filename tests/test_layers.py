@@ -27,6 +27,7 @@ RUNTIME = (
     {"ops"},
     {"creation"},
     {"interchange", "storage", "text"},
+    {"fft", "info", "linalg"},
     {"random"},
     {"tensor"},
     {"autograd"},

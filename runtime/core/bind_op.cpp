@@ -15,8 +15,9 @@ namespace {
 PyObject *infer_callback = nullptr, *kernel_callback = nullptr, *trace_callback = nullptr;
 
 DTypeRule dtype_rule(const std::string& name) {
-  constexpr const char* names[] = {"promote", "float", "bool", "first", "second", "sum", "index", "attr", "python"};
-  for (int i = 0; i < 9; ++i)
+  constexpr const char* names[] = {"promote", "float", "bool", "first",  "second",        "real",
+                                   "sum",     "index", "attr", "python", "python_promote"};
+  for (size_t i = 0; i < std::size(names); ++i)
     if (name == names[i]) return static_cast<DTypeRule>(i);
   throw nb::value_error(("no dtype rule called " + name).c_str());
 }

@@ -46,11 +46,19 @@ DType promoted(const Op& op, In in, int nin) {
   return complex_of(kind(d) == DKind::kFloat ? d : default_dtype);
 }
 
+DType chosen(const Op& op, const Attrs& attrs, DType otherwise) {  // by the first attribute of kind d
+  for (const AttrSig& a : op.attrs)
+    if (a.kind == 'd' && attrs.v[a.at] != kNone) return static_cast<DType>(attrs.v[a.at]);
+  return otherwise;
+}
+
 // The dtype that the kernel computes in.
-DType computation(const Op& op, In in, int nin) {
+DType computation(const Op& op, In in, int nin, const Attrs& attrs) {
   switch (op.dtype_rule) {
     case DTypeRule::kPromote:
     case DTypeRule::kBool:
+    case DTypeRule::kReal:
+    case DTypeRule::kPythonPromote:
       if (nin == 2 && op.casts == 3 && in[0]->dtype == in[1]->dtype) [[likely]]
         return in[0]->dtype;
       return promoted(op, in, nin);
@@ -60,10 +68,10 @@ DType computation(const Op& op, In in, int nin) {
     }
     case DTypeRule::kSecond:
       return in[1]->dtype;
-    case DTypeRule::kSum:
-      return kind(in[0]->dtype) >= DKind::kFloat ? in[0]->dtype
-             : is_unsigned(in[0]->dtype)         ? DType::kUInt64
-                                                 : DType::kInt64;
+    case DTypeRule::kSum: {
+      DType d = in[0]->dtype;
+      return chosen(op, attrs, kind(d) >= DKind::kFloat ? d : is_unsigned(d) ? DType::kUInt64 : DType::kInt64);
+    }
     default:
       return in[0]->dtype;
   }
@@ -76,9 +84,9 @@ DType result(const Op& op, DType computed, const Attrs& attrs) {
     case DTypeRule::kIndex:
       return DType::kInt64;
     case DTypeRule::kAttr:
-      for (const AttrSig& a : op.attrs)
-        if (a.kind == 'd' && attrs.v[a.at] != kNone) return static_cast<DType>(attrs.v[a.at]);
-      return computed;
+      return chosen(op, attrs, computed);
+    case DTypeRule::kReal:
+      return real_of(computed);
     default:
       return computed;
   }
@@ -227,7 +235,7 @@ int count_outputs(const Op& op, In in, int nin, const Attrs& attrs) {
 }
 
 void run(const Op& op, In in, int nin, const Attrs& attrs, Array* out, int nout, bool donate, uint64_t sequence) {
-  DType computed = computation(op, in, nin);
+  DType computed = computation(op, in, nin, attrs);
   if (needs_cast(op, in, nin, computed)) [[unlikely]] {
     std::vector<Array> made;
     auto typed = cast_inputs(op, in, nin, computed, made);
@@ -256,7 +264,7 @@ bool overwrites(const Op& op, In in, int nin, const Array& target) {
 }  // namespace
 
 void run_into(const Op& op, In in, int nin, const Attrs& attrs, Array& target, const char* form, uint64_t sequence) {
-  DType computed = computation(op, in, nin);
+  DType computed = computation(op, in, nin, attrs);
   DType gives = result(op, computed, attrs);
   if (kind(gives) > kind(target.dtype))
     throw Error(ErrorKind::kDType, op.name + form + ": the result is " + name(gives) + ", which a " +

@@ -44,6 +44,9 @@ constexpr DKind kind(DType d) {
                                 : DKind::kComplex;
 }
 constexpr bool is_unsigned(DType d) { return d >= DType::kUInt8 && d <= DType::kUInt64; }
+constexpr DType real_of(DType d) {
+  return d == DType::kComplex64 ? DType::kFloat32 : d == DType::kComplex128 ? DType::kFloat64 : d;
+}
 constexpr bool is_half(DType d) { return d == DType::kFloat16 || d == DType::kBFloat16; }
 
 // Kinds mix as PyTorch mixes them: a float and an int give the float. Within a kind, the smallest that holds both.

@@ -48,10 +48,12 @@ enum class DTypeRule : uint8_t {
   kBool,     // computes in the promoted dtype, gives bool
   kFirst,    // the dtype of input 0
   kSecond,   // the dtype of input 1 (helpers of gradients: "like")
-  kSum,      // as first, but bools and ints become int64, unsigned ints uint64
-  kIndex,    // computes in the dtype of input 0, gives int64
-  kAttr,     // computes in the dtype of input 0, gives the first attribute of kind d
-  kPython,   // the shape rule is Python and says the dtype as well
+  kReal,     // computes in the promoted dtype, gives that of the real part
+  kSum,    // the first attribute of kind d; without one as first, but bools and ints become int64, unsigned ones uint64
+  kIndex,  // computes in the dtype of input 0, gives int64
+  kAttr,   // computes in the dtype of input 0, gives the first attribute of kind d
+  kPython,         // the shape rule is Python and says the dtype as well; computes in the dtype of input 0
+  kPythonPromote,  // likewise, but computes in the promoted dtype
 };
 
 // What autocast does to a call's float inputs: kLower casts them to its dtype, kFloat32 casts halves up.

@@ -127,7 +127,7 @@ def _(ct, out):
     return -ct * (out * out)
 
 
-@pointwise(source="{a} < 0 ? -{a} : {a}", kinds="if", aliases=("absolute",))
+@pointwise(source="{a} < 0 ? -{a} : {a}", dtype="real", kinds="ifc", aliases=("absolute",))
 def abs(xp, a):
     """The absolute value, element by element. Its gradient at 0 is 0.
 
@@ -142,7 +142,7 @@ def _(ct, a):
     return where(a > 0, ct, where(a < 0, -ct, 0))
 
 
-@pointwise(source="pow({a}, {b})", kinds="if", domain=(0.5, 2.0), autocast="float32")
+@pointwise(source="pow({a}, {b})", kinds="ifc", domain=(0.5, 2.0), autocast="float32")
 def pow(xp, a, b):
     """a to the power b, element by element.
 
@@ -160,7 +160,7 @@ def _(ct, a, b, out):
     return unbroadcast(by_a, a), unbroadcast(by_b, b)
 
 
-@pointwise(source="exp({a})", dtype="float", autocast="float32")
+@pointwise(source="exp({a})", dtype="float", kinds="bifc", autocast="float32")
 def exp(xp, a):
     """e to the power a, element by element.
 
@@ -175,7 +175,7 @@ def _(ct, out):
     return ct * out
 
 
-@pointwise(source="log({a})", dtype="float", domain=(0.2, 3.0), autocast="float32")
+@pointwise(source="log({a})", dtype="float", kinds="bifc", domain=(0.2, 3.0), autocast="float32")
 def log(xp, a):
     """The natural logarithm, element by element.
 
@@ -190,7 +190,7 @@ def _(ct, a):
     return ct / a
 
 
-@pointwise(source="sqrt({a})", dtype="float", domain=(0.2, 3.0))
+@pointwise(source="sqrt({a})", dtype="float", kinds="bifc", domain=(0.2, 3.0))
 def sqrt(xp, a):
     """The square root, element by element.
 
@@ -205,7 +205,7 @@ def _(ct, out):
     return ct / (2 * out)
 
 
-@pointwise(source="tanh({a})", dtype="float")
+@pointwise(source="tanh({a})", dtype="float", kinds="bifc")
 def tanh(xp, a):
     """The hyperbolic tangent, element by element.
 
@@ -284,6 +284,7 @@ def _(ct, a, b):
 
 @pointwise(
     source="{condition} ? {a} : {b}",
+    kinds="bifc",
     samples=(
         sample([[True, False, True]], (2, 3), (2, 3)),
         sample([[True], [False]], (3,), ()),

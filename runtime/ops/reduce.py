@@ -4,7 +4,7 @@ import numpy as np
 
 from ..op import sample
 from ..registry import primitive
-from ..spec import Axes, Spec
+from ..spec import Axes, DType, Spec
 from .grads import reshape_like
 from .pointwise import where
 
@@ -13,7 +13,7 @@ from .pointwise import where
     rule="reduce",
     dtype="sum",
     kinds="bifc",
-    flops=lambda a, out, axis, keepdims: a.size,
+    flops=lambda a, out, axis, keepdims, dtype: a.size,
     samples=(
         sample((2, 3)),
         sample((2, 3), axis=1),
@@ -23,8 +23,10 @@ from .pointwise import where
     ),
     autocast="float32",
 )
-def sum(xp, a, *, axis: Axes = None, keepdims: bool = False):
-    """The sum over the axes, of all elements by default; ints and bools add up to int64.
+def sum(xp, a, *, axis: Axes = None, keepdims: bool = False, dtype: DType = None):
+    """The sum over the axes, of all elements by default, in `dtype`.
+
+    Without one floats keep theirs; ints and bools add up to int64, unsigned ones to uint64.
 
     >>> sum(tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
     [4.0, 6.0]
@@ -197,7 +199,7 @@ def any(xp, a, *, axis: Axes = None, keepdims: bool = False):
     rule="reduce",
     dtype="sum",
     kinds="bifc",
-    flops=lambda a, out, axis, keepdims: a.size,
+    flops=lambda a, out, axis, keepdims, dtype: a.size,
     samples=(
         sample((2, 3)),
         sample((2, 3), axis=1),
@@ -207,7 +209,7 @@ def any(xp, a, *, axis: Axes = None, keepdims: bool = False):
     ),
     autocast="float32",
 )
-def prod(xp, a, *, axis: Axes = None, keepdims: bool = False):
+def prod(xp, a, *, axis: Axes = None, keepdims: bool = False, dtype: DType = None):
     """The product over the axes, of all elements by default; the result's dtype is that of sum.
 
     Beside an element that is 0 its second gradient is that of the other elements alone.

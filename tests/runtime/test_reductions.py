@@ -54,3 +54,13 @@ def test_all_and_any_take_every_dtype() -> None:
     assert rt.any(rt.tensor([[0.0, math.nan], [0.0, 0.0]]), axis=1).tolist() == [True, False]
     empty = rt.zeros(0)
     assert rt.all(empty).item() is True and rt.any(empty).item() is False
+
+
+def test_sums_and_products_in_a_dtype() -> None:
+    x = rt.tensor([200, 100], dtype=rt.uint8)
+    assert (rt.sum(x).dtype, rt.sum(x).item()) == (rt.uint64, 300)
+    assert (rt.sum(x, dtype=rt.uint8).dtype, rt.sum(x, dtype=rt.uint8).item()) == (rt.uint8, 44)
+    assert (rt.prod(x, dtype=rt.float32).dtype, rt.prod(x, dtype=rt.float32).item()) == (rt.float32, 20000)
+    y = rt.tensor([1.0, 2.0], requires_grad=True)
+    rt.sum(y, dtype=rt.float64).backward()
+    assert y.grad is not None and (y.grad.dtype, y.grad.tolist()) == (rt.float32, [1, 1])

@@ -1,0 +1,73 @@
+"""rt.linalg beside NumPy, what its functions refuse, and their gradients where the sweep does not go."""
+
+import math
+
+import numpy as np
+import pytest
+
+from perflab import runtime as rt
+
+A = np.random.default_rng(0).normal(size=(2, 3, 3)) + 3 * np.eye(3)
+
+
+@pytest.mark.parametrize("kind", ["fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf])
+def test_matrix_norms_are_numpy_s(kind: str | float) -> None:
+    got = rt.linalg.matrix_norm(rt.tensor(A), ord=kind, keepdims=True)
+    np.testing.assert_allclose(got.numpy(), np.linalg.matrix_norm(A, ord=kind, keepdims=True))  # type: ignore[arg-type]
+
+
+def test_a_norm_has_a_subgradient_of_0_at_0() -> None:
+    x = rt.zeros(3, requires_grad=True)
+    rt.linalg.vector_norm(x).backward()
+    assert x.grad is not None and x.grad.tolist() == [0, 0, 0]
+
+
+def test_products_give_the_matrix_back() -> None:
+    x = rt.tensor(A)
+    q, r = rt.linalg.qr(x)
+    u, s, vh = rt.linalg.svd(x, full_matrices=False)
+    np.testing.assert_allclose((q @ r).numpy(), A)
+    np.testing.assert_allclose((u * s.reshape(2, 1, 3) @ vh).numpy(), A)
+    spd = x @ x.mT
+    low = rt.linalg.cholesky(spd)
+    np.testing.assert_allclose((low @ low.mT).numpy(), spd.numpy())
+    np.testing.assert_allclose(rt.linalg.cholesky(spd, upper=True).numpy(), low.mT.numpy())
+    values, vectors = rt.linalg.eigh(spd)
+    np.testing.assert_allclose((vectors * values.reshape(2, 1, 3) @ vectors.mT).numpy(), spd.numpy())
+
+
+def test_ranks_and_pseudo_inverses_count_small_singular_values_as_0() -> None:
+    x = rt.tensor(np.diag([1.0, 1e-3, 0.0]))
+    assert rt.linalg.matrix_rank(x).item() == 2 and rt.linalg.matrix_rank(x, rtol=1e-2).item() == 1
+    np.testing.assert_allclose(rt.linalg.pinv(x, rtol=1e-2).numpy(), np.diag([1.0, 0.0, 0.0]), atol=1e-12)
+
+
+def test_the_gradient_of_slogdet_is_the_inverse_s_transpose() -> None:
+    x = rt.tensor(A, requires_grad=True)
+    rt.linalg.slogdet(x).logabsdet.sum().backward()
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), np.linalg.inv(A).swapaxes(-1, -2))
+
+
+def test_what_has_no_gradient_does_not_require_one() -> None:
+    x = rt.tensor(A, requires_grad=True)
+    assert not rt.linalg.svdvals(x).requires_grad and not rt.linalg.eigh(x).eigenvectors.requires_grad
+
+
+def test_errors_say_what_came() -> None:
+    with pytest.raises(rt.ShapeError, match=r"inv: it takes square matrices in the last two axes, not shape \(2, 3\)"):
+        rt.linalg.inv(rt.ones(2, 3))
+    with pytest.raises(rt.ShapeError, match=r"solve: a of shape \(2, 2\) needs 2 rows in b, not shape \(3,\)"):
+        rt.linalg.solve(rt.ones(2, 2), rt.ones(3))
+    with pytest.raises(rt.linalg.LinAlgError):
+        rt.linalg.inv(rt.ones(2, 2))
+    with pytest.raises(rt.ArgumentError, match="there is no norm 'other'"):
+        rt.linalg.matrix_norm(rt.ones(2, 2), ord="other")
+    with pytest.raises(rt.DTypeError, match="det: not defined for int64"):
+        rt.linalg.det(rt.tensor([[1]]))
+
+
+def test_tensordot_over_named_axes_is_numpy_s() -> None:
+    b = np.random.default_rng(1).normal(size=(3, 4, 2))
+    got = rt.tensordot(rt.tensor(A), rt.tensor(b), axes=((-1, 0), (0, 2)))
+    np.testing.assert_allclose(got.numpy(), np.tensordot(A, b, axes=((-1, 0), (0, 2))))
