@@ -106,6 +106,7 @@ void set_edge(Node* n, int i, TensorImpl* t) {
 
 void save(Saved* s, const Array& a, int which, bool spec) {
   static_cast<Layout&>(*s) = a;
+  s->weak = false;  // a number has the dtype of its tensor by now, and formulas compute with it in that
   s->which = which;
   if (spec) {
     s->data = nullptr;

@@ -4,7 +4,11 @@ from ..registry import pointwise
 from .pointwise import exp, minimum, sigmoid, where
 
 
-@pointwise(source="{a} > {min_val} ? ({a} < {max_val} ? {a} : {max_val}) : {a} != {a} ? {a} : {min_val}", public=False)
+@pointwise(
+    source="{a} > {min_val} ? ({a} < {max_val} ? {a} : {max_val}) : {a} != {a} ? {a} : {min_val}",
+    kinds="f",
+    public=False,
+)
 def hardtanh(xp, a, *, min_val: float = -1.0, max_val: float = 1.0):
     """a, but no less than min_val and no more than max_val. Its gradient at these two is 0.
 

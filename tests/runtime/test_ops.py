@@ -336,6 +336,13 @@ def test_python_numbers_take_the_tensor_s_dtype(op: Op, dtype: DType) -> None:
                 np.testing.assert_allclose(tensor.grad.numpy(), expected.numpy(), rtol=1e-6)
 
 
+def test_formulas_compute_with_numbers_in_the_tensor_s_dtype() -> None:
+    x = rt.tensor(np.array([0.7, 0.02]), requires_grad=True)
+    (x ** (1 / 3)).sum().backward()
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), np.array([0.7, 0.02]) ** (-2 / 3) / 3, rtol=1e-14)
+
+
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_gradients_have_the_dtype_of_their_leaves(create_graph: bool) -> None:
     single, double = rt.tensor([1.0, 2.0], requires_grad=True), rt.tensor(np.array([3.0, 4.0]), requires_grad=True)

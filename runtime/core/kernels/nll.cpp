@@ -90,6 +90,30 @@ void row_scale(const T* p, int64_t classes, T& most, T& total) {
   total = sum_of<T>(classes, [p, x = most](int64_t c) { return exp_of(p[c] - x); });
 }
 
+// Of rows of neighbouring logits, as long as fit into the first cache, some are taken together, step by step, so that a
+// row need not wait for the one before it.
+constexpr int64_t kRows = 8, kRowLength = 256;
+bool in_rows(const Classes& cut) { return cut.inner == 1 && cut.classes <= kRowLength; }
+
+// The largest logit of each of m rows; e = exp(logit - largest), and its sums.
+template <class T>
+void rows_scale(const T* __restrict p, int64_t m, int64_t n, T* __restrict e, T* most, T* total) {
+  for (int64_t i = 0; i < m; ++i) most[i] = join_row<Max>(p + i * n, n, 1);
+  for (int64_t i = 0; i < m; ++i) {
+    const T x = most[i];
+    for (int64_t j = i * n; j < (i + 1) * n; ++j) e[j] = exp_of(p[j] - x);
+  }
+  for (int64_t i = 0; i < m; ++i) total[i] = static_cast<T>(join_row<Sum>(e + i * n, n, 1));
+}
+
+// Calls work(first row, rows) for all rows, kRows at most.
+template <class F>
+void each_rows(const Classes& cut, const F& work) {
+  share(cut.outer, kShare / (cut.classes + 1) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; i += kRows) work(i, end - i < kRows ? end - i : kRows);
+  });
+}
+
 // Calls work(row, column, columns) for all columns of all rows, kColumns at most.
 template <class F>
 void each_block(const Classes& cut, const F& work) {
@@ -106,6 +130,17 @@ template <class T>
 void softmax_nll(In in, int, const Attrs& at, Array* out, int) {
   const Classes cut(*in[0], *in[1], at);
   T* q = out[0].as<T>();
+  if (in_rows(cut)) {
+    return each_rows(cut, [&, q](int64_t row, int64_t m) {
+      const T* p = cut.logits<T>(row, 0);
+      const int64_t* target = cut.targets(row, 0);
+      T e[kRows * kRowLength], most[kRows], total[kRows];
+      rows_scale(p, m, cut.classes, e, most, total);
+      for (int64_t i = 0; i < m; ++i) {
+        q[row + i] = target[i] == cut.ignored ? T(0) : log_of(total[i]) - (p[i * cut.classes + target[i]] - most[i]);
+      }
+    });
+  }
   each_block(cut, [&, q](int64_t row, int64_t column, int64_t m) {
     const T* p = cut.logits<T>(row, column);
     const int64_t* target = cut.targets(row, column);
@@ -130,6 +165,18 @@ void softmax_nll_grad(In in, int, const Attrs& at, Array* out, int) {
   const T* from = gradient.as<T>();
   const bool one = in[1]->ndim == 0;
   T* q = out[0].as<T>();
+  if (in_rows(cut)) {
+    return each_rows(cut, [&, from, one, q](int64_t row, int64_t m) {
+      const int64_t n = cut.classes, *target = cut.targets(row, 0);
+      T *to = q + row * n, most[kRows], total[kRows];
+      rows_scale(cut.logits<T>(row, 0), m, n, to, most, total);
+      for (int64_t i = 0; i < m; ++i, to += n) {
+        const T grad = target[i] == cut.ignored ? T(0) : from[one ? 0 : row + i], factor = grad / total[i];
+        for (int64_t c = 0; c < n; ++c) to[c] *= factor;
+        if (target[i] != cut.ignored) to[target[i]] -= grad;
+      }
+    });
+  }
   each_block(cut, [&, from, one, q](int64_t row, int64_t column, int64_t m) {
     const T* p = cut.logits<T>(row, column);
     const int64_t* target = cut.targets(row, column);
