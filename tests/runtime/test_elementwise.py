@@ -73,3 +73,14 @@ def test_bits_are_for_integers_and_bools() -> None:
     flags = rt.tensor([True, False])
     assert rt.bitwise_invert(flags).tolist() == [False, True]
     assert rt.bitwise_xor(flags, rt.tensor([True, True])).tolist() == [False, True]
+
+
+def test_differences_of_what_is_joined() -> None:
+    x = rt.tensor([[1, 4], [9, 16]])
+    assert rt.diff(x, axis=0, prepend=rt.tensor([[0, 0]])).tolist() == [[1, 4], [8, 12]]
+    assert rt.diff(rt.tensor([1, 4, 9, 16]), n=2, append=rt.tensor([25])).tolist() == [2, 2, 2]
+
+
+def test_expm1_of_complex_infinities() -> None:
+    got = rt.expm1(rt.tensor([complex(-inf, 1), complex(inf, 0)])).tolist()
+    assert got == [-1, inf]
