@@ -4,12 +4,9 @@ Where PyTorch is installed each is measured beside it, in one process, in turn, 
 """
 
 import os
-from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from itertools import pairwise
 from types import ModuleType
-from typing import Any
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -22,7 +19,6 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 # torch.profiler writes a line to stderr at each start and stop otherwise
 os.environ["KINETO_LOG_LEVEL"] = "5"
 
-Mlp = Callable[..., Callable[[], Any]]
 CLOCK = Clock()
 TABLE = pytest.StashKey[Table]()
 
@@ -49,40 +45,9 @@ def torch() -> ModuleType | None:
 
 @pytest.fixture
 def measure(benchmark: BenchmarkFixture, torch: ModuleType | None, request: pytest.FixtureRequest) -> Measure:
-    return Measure(benchmark, CLOCK, request.config.stash[TABLE], import_module("perflab.runtime"), torch)
-
-
-@pytest.fixture
-def mlp() -> Mlp:
-    """Makes the training step of a network of linear layers, on perflab.runtime or PyTorch."""
-    return make_mlp
-
-
-def make_mlp(library: ModuleType, batch: int, *widths: int) -> Callable[[], Any]:
-    """A step of a network of linear layers with relu between them: cross entropy over the last width, SGD.
-
-    (32, 64, 64, 10) is `mlp_tiny`: inputs 32x64, Linear 64-64, relu, Linear 64-10.
-    """
-    nn, functional, optim = (import_module(f"{library.__name__}.{name}") for name in ("nn", "nn.functional", "optim"))
-    layers = []
-    for inputs, outputs in pairwise(widths):
-        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
-    model = nn.Sequential(*layers[:-1])
-    optimizer = optim.SGD(model.parameters(), lr=0.01)
-    # not above: numpy reads the environment that this file sets
-    np = import_module("numpy")
-    random = np.random.default_rng(0)
-    x = library.from_numpy(random.standard_normal((batch, widths[0])).astype(np.float32))
-    y = library.from_numpy(random.integers(0, widths[-1], batch))
-
-    def step() -> Any:
-        optimizer.zero_grad()
-        loss = functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
+    ours = import_module("perflab.runtime")
+    ours.set_num_threads(1)
+    return Measure(benchmark, CLOCK, request.config.stash[TABLE], ours, torch)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

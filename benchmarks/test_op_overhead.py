@@ -1,4 +1,4 @@
-"""What an op costs on tiny float32 tensors, without and with gradient recording, and a chain of ten with backward."""
+"""What an op costs on small float32 tensors, without and with gradient recording, and a chain of ten with backward."""
 
 from collections.abc import Mapping
 from types import ModuleType
@@ -21,6 +21,9 @@ OPS = {
     "slice": "a[low:high]",
 }
 MODES = ("no grad", "grad")
+# At most these parts of PyTorch's time: on one element in both modes, on 64x64 without gradients.
+TINY = {op: 0.2 if op == "softmax" else 0.12 for op in OPS}
+SMALL = {"add": 0.35, "mul": 0.35, "exp": 0.35, "relu": 0.3, "sum": 0.25, "softmax": 0.65, "matmul": 0.75}
 SIDES = (1, 64)
 
 
@@ -68,7 +71,7 @@ def chain_names(library: ModuleType, side: int, grad: bool) -> Mapping[str, Any]
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("op", OPS)
 def test_op(measure: Measure, op: str, side: int, mode: str) -> None:
-    goal = 0.12 if (op, side) == ("add", 1) else None
+    goal = TINY[op] if side == 1 else SMALL.get(op) if mode == "no grad" else None
     measure.beside(
         f"{OPS[op]}, {side}x{side}, {mode}", OPS[op], lambda library: names(library, side, mode == "grad"), at_most=goal
     )
@@ -78,7 +81,7 @@ def test_op(measure: Measure, op: str, side: int, mode: str) -> None:
 @pytest.mark.parametrize("what", ["forward, no grad", "forward, grad", "forward + backward"])
 def test_chain_of_ten_ops(measure: Measure, what: str, side: int) -> None:
     text = "step()" if what == "forward + backward" else "chain()"
-    goal = 0.08 if (text, side) == ("step()", 1) else None
+    goal = None if text == "chain()" else 0.06 if side == 1 else 0.25
     measure.beside(
         f"chain of 10 ops, {side}x{side}, {what}",
         text,

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from perflab.benchmarks.beside import Figure, Measure, Sampler, Times, statement
+from perflab.benchmarks.models import make_step
 from perflab.benchmarks.quantity import SECONDS, quantity
 from perflab.profiler import profile
 
 pytestmark = pytest.mark.perflab(counters="off")
 
-Mlp = Callable[..., Callable[[], Any]]
 Profile = Callable[[], AbstractContextManager[Any]]
 # long enough that the recorder's memory, taken by the huge page, costs each event its share
 SAMPLE_SECONDS = 0.02
@@ -57,9 +57,9 @@ def test_recording_an_op(measure: Measure) -> None:
     measure.table.figures.append(Figure(what, words["perflab"], words.get("torch", ""), goal="<= 45 ns", met=met))
 
 
-def test_profiled_step(measure: Measure, mlp: Mlp) -> None:
+def test_profiled_step(measure: Measure) -> None:
     def make(library: ModuleType) -> Sampler:
-        return statement("step()", {"step": mlp(library, 32, 64, 64, 10)}, collect=True, seconds=SAMPLE_SECONDS)
+        return statement("step()", {"step": make_step(library, "mlp_tiny")}, collect=True, seconds=SAMPLE_SECONDS)
 
     ratios = {name: on.least / off.least for name, (on, off) in on_and_off(measure, make).items()}
     measure.benchmark.extra_info |= {f"{name} on / off": ratio for name, ratio in ratios.items()}

@@ -8,7 +8,7 @@ namespace {
 // In place, and with a donated buffer, the output is an input: each element is read before it is written, which is all
 // that ivdep promises.
 template <class F, class T, class O>
-[[gnu::flatten]] void unary_row(const T* a, O* o, int64_t n) {
+[[gnu::flatten, gnu::noinline]] void unary_row(const T* a, O* o, int64_t n) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) o[i] = F{}(a[i]);
 }
@@ -45,19 +45,19 @@ void unary(In in, int, const Attrs&, Array* out, int) {
 }
 
 template <class F, class T, class O>
-[[gnu::flatten]] void binary_row(const T* a, const T* b, O* o, int64_t n) {
+[[gnu::flatten, gnu::noinline]] void binary_row(const T* a, const T* b, O* o, int64_t n) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) o[i] = F{}(a[i], b[i]);
 }
 
 template <class F, class T, class O>
-[[gnu::flatten]] void binary_row_right(const T* a, T b, O* o, int64_t n) {
+[[gnu::flatten, gnu::noinline]] void binary_row_right(const T* a, T b, O* o, int64_t n) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) o[i] = F{}(a[i], b);
 }
 
 template <class F, class T, class O>
-[[gnu::flatten]] void binary_row_left(T a, const T* b, O* o, int64_t n) {
+[[gnu::flatten, gnu::noinline]] void binary_row_left(T a, const T* b, O* o, int64_t n) {
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) o[i] = F{}(a, b[i]);
 }
