@@ -22,6 +22,12 @@ _KINDS: dict[Any, str] = {
 _TORCH_NAMES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "shape": "size"}
 
 
+def torch_names(body: Callable[..., Any]) -> dict[str, str]:
+    """PyTorch's spellings of a function's parameters, where it has none of that name itself."""
+    names = inspect.signature(body).parameters
+    return {torch: own for own, torch in _TORCH_NAMES.items() if own in names and torch not in names}
+
+
 @dataclass(frozen=True)
 class Input:
     """A tensor parameter. like: only its shape and dtype are read. cast: takes part in promotion, has a gradient."""
@@ -90,6 +96,7 @@ class Op:
     several: bool
     returns: Any  # the named tuple of several outputs whose number the declaration says, or None
     pointwise: bool
+    updates: bool
     differentiable: bool
     autocast: str | None  # "lower", "float32" or None
     gradient: Gradient | None = None

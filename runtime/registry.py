@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _core
 from .errors import ArgumentError, AutogradError, DTypeError, IndexOutOfRange, OpError, ShapeError
-from .op import Op, Sample, read_signature, sample
+from .op import Op, Sample, read_signature, sample, torch_names
 from .program import Symbol, call_on_symbols, set_operators, trace
 from .spec import DTYPES, Spec, bfloat16, float16
 
@@ -62,6 +62,7 @@ def primitive(
     several: bool = False,
     returns: Sequence[str] = (),
     pointwise: bool = False,
+    updates: bool = False,
     differentiable: bool = True,
     autocast: Literal["lower", "float32"] | None = None,
 ) -> Callable[[Callable[..., Any]], Any]:
@@ -77,6 +78,7 @@ def primitive(
     source: a C expression for one element. domain: between which values its samples are drawn.
     public: part of the namespace; method: of Tensor too. view: it moves no memory.
     several: it has several outputs, as many as the rule says.
+    updates: its body changes a part of its first array, the output filled with the input, and returns it.
     autocast: what it does to float inputs: "lower" casts them to its dtype, "float32" halves to float32 (autocast.py).
     """
 
@@ -106,6 +108,7 @@ def primitive(
             several or bool(returns),
             namedtuple(f"{name}_result", returns) if returns else None,
             pointwise,
+            updates,
             differentiable and dtype not in ("bool", "index"),
             autocast,
         )
@@ -197,14 +200,16 @@ def composite(
         if not body.__doc__:
             raise OpError(f"{name}: declare a docstring")
         event = _core.intern(name)
+        renamed = torch_names(body)
 
         @functools.wraps(body)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            given: Any = {renamed.get(key, key): value for key, value in kwargs.items()} if kwargs else kwargs
             if not _core.is_recording():
-                return body(*args, **kwargs)
+                return body(*args, **given)
             begin = _core.recorder_ticks()
             try:
-                return body(*args, **kwargs)
+                return body(*args, **given)
             finally:
                 _core.record_composite(event, begin)
 
@@ -272,10 +277,17 @@ def _run_body(op: Op, inputs: Sequence[Any], attributes: dict[str, Any], outputs
         if op.input(i).cast and tensor.dtype.kind not in op.kinds:
             raise DTypeError(f"{op.name}: not defined for {tensor.dtype.name}: convert the input with astype first")
     arrays = [Spec(t.shape, t.dtype) if op.input(i).like else _widened(t) for i, t in enumerate(inputs)]
+    updated = None
+    if op.updates and arrays[0].dtype == inputs[0].dtype.numpy:  # not widened
+        updated = np.asarray(outputs[0])
+        if inputs[0].data_ptr() != outputs[0].data_ptr():
+            updated[...] = arrays[0]
+        arrays[0] = updated
     with np.errstate(all="ignore"):
         results = op.body(np, *arrays, **attributes)
     for tensor, result in zip(outputs, results if op.several else (results,), strict=True):
-        np.asarray(tensor)[...] = result
+        if result is not updated:
+            np.asarray(tensor)[...] = result
 
 
 def _widened(tensor: Any) -> np.ndarray[Any, Any]:

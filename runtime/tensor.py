@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from . import interchange, random, registry
+from . import interchange, random, registry, subscript  # noqa: F401  (it gives the core its hooks)
 from ._core import Tensor
 from .creation import copied
 from .device import CPU, Device, check_device
-from .errors import ArgumentError, AutogradError
+from .errors import ArgumentError, AutogradError, ShapeError
+from .ops import scatter
 from .ops.cast import copy_
 from .spec import DTYPES, DType, as_dtype, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8
 from .storage import UntypedStorage
@@ -27,6 +28,20 @@ def tolist(self: Tensor) -> Any:
 
 def _iterate(self: Tensor) -> Iterator[Tensor]:
     return (self[i] for i in range(len(self)))
+
+
+def view(self: Tensor, *shape: Any) -> Tensor:
+    """The same memory in another shape, `view(2, 3)` or `view((2, 3))`, or as another dtype, `view(int32)`.
+
+    Raises ShapeError where only a copy could have that shape: use reshape.
+    """
+    if len(shape) == 1 and isinstance(shape[0], DType | str | type):
+        cast: Tensor = registry.OPS["bitcast"].handle(self, as_dtype(shape[0]))
+        return cast
+    seen: Tensor = self.reshape(*shape)
+    if seen.data_ptr() != self.data_ptr():
+        raise ShapeError(f"view: the elements of shape {self.shape} do not lie in that order: reshape copies them")
+    return seen
 
 
 def contiguous(self: Tensor) -> Tensor:
@@ -177,7 +192,7 @@ def _install() -> None:
         setattr(Tensor, name, method)
     for name, method in registry.in_place_methods().items():
         setattr(Tensor, name, method)
-    for method in random.IN_PLACE:
+    for method in (*random.IN_PLACE, *scatter.IN_PLACE):
         setattr(Tensor, method.__name__, method)
     own = {
         "numpy": interchange.numpy,
@@ -186,6 +201,8 @@ def _install() -> None:
         "clamp_": clamp_,
         "tolist": tolist,
         "contiguous": contiguous,
+        "view": view,
+        "view_as": lambda self, other: view(self, other.shape),
         "zero_": zero_,
         "to": to,
         "to_device": to_device,
@@ -212,6 +229,8 @@ def _install() -> None:
         "__init_subclass__": classmethod(_reject_del),
         "device": property(lambda self: CPU, doc="Where the memory is: the CPU."),
         "mT": property(lambda self: self.transpose(-2, -1), doc="The last two axes swapped."),
+        "mH": property(lambda self: self.adjoint(), doc="The last two axes swapped, complex elements conjugated."),
+        "H": property(lambda self: _transposed(self).adjoint().mT, doc="T, complex elements conjugated."),
         "T": property(_transposed, doc="The axes of a matrix swapped."),
     }
     for name, value in own.items():

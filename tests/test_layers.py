@@ -29,6 +29,7 @@ RUNTIME = (
     {"interchange", "storage", "text"},
     {"fft", "info", "linalg"},
     {"random"},
+    {"subscript"},
     {"tensor"},
     {"autograd"},
     {"dispatch", "autocast", "checkpoint"},

@@ -49,6 +49,9 @@ struct Layout {
     int64_t n;
     return __builtin_mul_overflow(a, b, &n) ? INT64_MAX : n;
   }
+  void skip(int64_t elements) {  // moves the first element
+    if (data) data = as<char>() + elements * static_cast<int64_t>(item_size(dtype));
+  }
   size_t bytes() const { return static_cast<size_t>(numel) * item_size(dtype); }
   template <class T>
   void set_scalar(T value) {

@@ -33,6 +33,7 @@ nb::object define(nb::object record, const std::string& name, int nin, nb::objec
     op->nout = static_cast<int>(nb::len(nb::object(returns.attr("_fields"))));
     op->result_type = returns.release().ptr();
   }
+  op->updates = nb::cast<bool>(record.attr("updates"));
   for (nb::handle h : attrs) {
     AttrSig s;
     s.name = nb::cast<std::string>(h[0]), s.alias = nb::cast<std::string>(h[1]),
@@ -221,6 +222,10 @@ void set_callbacks(nb::object infer, nb::object kernel, nb::object trace, nb::ob
   infer_python = infer_in_python, run_python_kernel = kernel_in_python, trace_program = trace_in_python;
 }
 
+void set_subscripts(nb::object get, nb::object set) {
+  subscript_hook.get = get.release().ptr(), subscript_hook.set = set.release().ptr();
+}
+
 nb::object in_place_form(nb::object handle) {
   Op* op = handle_op(handle.ptr());
   if (!op || op->list() || op->outputs) throw nb::type_error("only ops with one output have an in-place form");
@@ -248,6 +253,7 @@ void bind_op(nb::module_& m) {
         "differentiable"_a, "pointwise"_a, "returns"_a.none(), "attrs"_a);
   m.def("finish_ops", finish_ops);
   m.def("set_callbacks", set_callbacks);
+  m.def("set_subscripts", set_subscripts, "get"_a, "set"_a);
   m.def("inplace", in_place_form);
   m.def("op_names", op_names);
   m.def("native_dtypes", native_dtypes);

@@ -255,9 +255,11 @@ bool same_elements(const Array& a, const Array& b) {
 
 // Whether the kernel may write over `target` while it reads the inputs.
 bool overwrites(const Op& op, In in, int nin, const Array& target) {
-  if (!op.pointwise && !target.contig) return false;
-  for (int i = 0; i < nin; ++i)
-    if (in[i]->storage == target.storage && !(op.pointwise && same_elements(*in[i], target))) return false;
+  if (!op.pointwise && !op.updates && !target.contig) return false;
+  for (int i = 0; i < nin; ++i) {
+    const bool may_be_target = op.pointwise || (op.updates && i == 0);
+    if (in[i]->storage == target.storage && !(may_be_target && same_elements(*in[i], target))) return false;
+  }
   return true;
 }
 
@@ -278,7 +280,7 @@ void run_into(const Op& op, In in, int nin, const Attrs& attrs, Array& target, c
   if (!same_shape(shape, target))
     throw Error(ErrorKind::kShape, op.name + form + ": the result has shape " + show(shape) +
                                        ", but the tensor that it is written into has " + show(target));
-  if (op.kernel(computed) && gives == target.dtype && overwrites(op, in, nin, target)) {
+  if ((op.kernel(computed) || op.updates) && gives == target.dtype && overwrites(op, in, nin, target)) {
     int64_t t1 = t0 ? ticks() : 0;
     Array into;
     into.alias(target);

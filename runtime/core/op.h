@@ -75,6 +75,7 @@ struct Op {
   uint32_t differentiable = 0;  // inputs that have a gradient
   bool pointwise = false;
   Autocast autocast = Autocast::kNone;
+  bool updates = false;    // its kernel in Python changes a part of input 0, which is the output too
   bool contracts = false;  // its work is the product of its sizes (matmul), not their sum
   std::vector<AttrSig> attrs;
   int words = 0;                // of its attributes

@@ -39,6 +39,10 @@ struct SymbolHook {
   PyObject *type = nullptr, *call = nullptr;
 };
 extern SymbolHook symbol_hook;
+struct SubscriptHook {  // for keys that hold arrays
+  PyObject *get = nullptr, *set = nullptr;
+};
+extern SubscriptHook subscript_hook;
 
 // --- attributes: words and Python values (py_attrs.cpp). False or null: an exception is set.
 bool to_words(const std::string& op, const AttrSig&, PyObject*, int64_t* words);

@@ -5,6 +5,8 @@
 
 namespace perflab {
 
+SubscriptHook subscript_hook;
+
 namespace {
 
 // The ops behind the slots, found once when Python has declared them.
@@ -155,19 +157,18 @@ PyObject* call_axes(const SlotOp& which, PyObject* o, const int64_t* axes, int n
   return r;
 }
 
-PyObject* refuse_key(PyObject* o) {
-  return PyErr_Format(PyExc_TypeError, "a subscript may be ints, slices, None, ... or one tensor of ints, not %.80s",
-                      Py_TYPE(o)->tp_name);
+// Keys with arrays, lists or masks are Python's (runtime/subscript.py).
+bool chooses_by_array(PyObject* item) {
+  bool plain = item == Py_None || item == Py_Ellipsis || PySlice_Check(item) ||
+               (PyIndex_Check(item) && !PyBool_Check(item) && !is_tensor(item) && !PySequence_Check(item));
+  return !plain;
 }
 
-PyObject* take(PyObject* o, PyObject* indices) {
-  TensorImpl* i = impl_of(indices);
-  if (kind(i->dtype) != DKind::kInt)
-    return PyErr_Format(PyExc_TypeError, "a subscript tensor must hold ints, not %s: for a mask use where()",
-                        name(i->dtype));
-  Operand in[] = {{impl_of(o), impl_of(o)}, {i, i}};
-  Attrs attrs{};
-  return call_op(*slots[kTake].op, in, 2, attrs);
+bool key_has_arrays(PyObject* key) {
+  if (!PyTuple_Check(key)) return chooses_by_array(key);
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(key); ++k)
+    if (chooses_by_array(PyTuple_GET_ITEM(key, k))) return true;
+  return false;
 }
 
 PyObject* subscript_tuple(PyObject* o, PyObject* const* items, Py_ssize_t n) {
@@ -196,11 +197,9 @@ PyObject* subscript_tuple(PyObject* o, PyObject* const* items, Py_ssize_t n) {
     } else if (PySlice_Check(item)) {
       if (!parse_slice(item, t->shape[axis], parts[axis])) return nullptr;
       ++axis, ++result, sliced = true;
-    } else if (PyIndex_Check(item) && !is_tensor(item)) {
+    } else {
       if (!parse_int(item, t->shape[axis], axis, parts[axis])) return nullptr;
       gone[ngone++] = axis++, sliced = true;
-    } else {
-      return refuse_key(item);
     }
   }
   while (axis < t->ndim) whole();
@@ -210,6 +209,11 @@ PyObject* subscript_tuple(PyObject* o, PyObject* const* items, Py_ssize_t n) {
 
 int assign(PyObject* o, PyObject* key, PyObject* value) {
   if (!value) return PyErr_SetString(PyExc_TypeError, "a Tensor's elements cannot be deleted"), -1;
+  if (key_has_arrays(key)) {
+    PyObject* done = PyObject_CallFunctionObjArgs(subscript_hook.set, o, key, value, nullptr);
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+  }
   PyObject* view = subscript(o, key);
   if (!view) return -1;
   PyObject* r = in_place(slots[kAssign], view, value);
@@ -225,8 +229,6 @@ int assign(PyObject* o, PyObject* key, PyObject* value) {
 
 PyObject* subscript(PyObject* o, PyObject* key) {
   TensorImpl* t = impl_of(o);
-  if (PyTuple_Check(key)) return subscript_tuple(o, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key));
-  if (is_tensor(key)) return take(o, key);
   if (PyLong_Check(key) && t->ndim && !PyBool_Check(key)) {
     Part part;
     if (!parse_int(key, t->shape[0], 0, part)) return nullptr;
@@ -234,6 +236,14 @@ PyObject* subscript(PyObject* o, PyObject* key) {
     attrs.v[0] = 0, attrs.v[1] = part.start;
     return call_one(slots[kSelect], o, attrs);
   }
+  if (is_tensor(key) && (impl_of(key)->dtype == DType::kInt64 || impl_of(key)->dtype == DType::kInt32)) {
+    Operand in[] = {{t, t}, {impl_of(key), impl_of(key)}};
+    Attrs attrs;
+    attrs.v[0] = 0, attrs.v[1] = true;  // along axis 0, negative ones from the end
+    return call_op(*slots[kTake].op, in, 2, attrs);
+  }
+  if (key_has_arrays(key)) return PyObject_CallFunctionObjArgs(subscript_hook.get, o, key, nullptr);
+  if (PyTuple_Check(key)) return subscript_tuple(o, &PyTuple_GET_ITEM(key, 0), PyTuple_GET_SIZE(key));
   return subscript_tuple(o, &key, 1);
 }
 

@@ -132,24 +132,25 @@ void take_along(In in, int, const Attrs& at, Array* out, int) {
   const Array &a = *in[0], &indices = *in[1];
   int axis = axis_of(a, at.v[0]);
   bool fits = a.ndim == indices.ndim;
-  for (int i = 0; fits && i < a.ndim; ++i) fits = i == axis || a.shape[i] == indices.shape[i];
+  for (int i = 0; fits && i < a.ndim; ++i) fits = i == axis || indices.shape[i] <= a.shape[i];
   if (!fits) {
-    fail_shape("indices " + show(indices) + " do not fit " + show(a) + ": all sizes but that of axis " +
-               std::to_string(axis) + " must be equal");
+    fail_shape("indices " + show(indices) + " do not fit " + show(a) + ": beside axis " + std::to_string(axis) +
+               " they may not be larger");
   }
   out[0].take_shape(indices);
 }
 
 constexpr ShapeRule kRules[] = {
-    {"same", "", same},       {"broadcast", "", broadcast},    {"same_axis", "i", same_axis},
-    {"reduce", "ab", reduce}, {"matmul", "", matmul},          {"concat", "i", concat},
-    {"take", "i", take},      {"take_along", "i", take_along}, {"like_second", "", like_second},
+    {"same", "", same},       {"broadcast", "", broadcast},     {"same_axis", "i", same_axis},
+    {"reduce", "ab", reduce}, {"matmul", "", matmul},           {"concat", "i", concat},
+    {"take", "ib", take},     {"take_along", "ib", take_along}, {"like_second", "", like_second},
 };
 
 }  // namespace
 
 const ShapeRule* shape_rule(const std::string& name) {
-  for (const std::span<const ShapeRule> table : {std::span<const ShapeRule>(kRules), view_rules(), layer_rules()}) {
+  for (const std::span<const ShapeRule> table :
+       {std::span<const ShapeRule>(kRules), view_rules(), part_rules(), layer_rules()}) {
     for (const ShapeRule& rule : table) {
       if (name == rule.name) return &rule;
     }

@@ -22,6 +22,7 @@ void select_view(Array& a, const Attrs& attrs);
 void strided_view(Array& a, const Attrs& attrs);  // as_strided; of a contiguous one
 
 std::span<const ShapeRule> view_rules();
+std::span<const ShapeRule> part_rules();  // views of a part
 std::span<const ShapeRule> layer_rules();
 
 }  // namespace perflab

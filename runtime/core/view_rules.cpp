@@ -153,26 +153,15 @@ void unbroadcast(In in, int, const Attrs&, Array* out, int) {
   out[0].take_shape(like);
 }
 
-// --- views of a part
-
-void slice(In in, int, const Attrs& at, Array* out, int) {
-  out[0].alias(*in[0]);
-  slice_view(out[0], at);
-}
-
-void select(In in, int, const Attrs& at, Array* out, int) {
-  out[0].alias(*in[0]);
-  select_view(out[0], at);
-}
-
 void squeeze(In in, int, const Attrs& at, Array* out, int) {
   const Array& a = *in[0];
+  bool every = at.v[0] == kNone;  // None: whatever has size 1
   unsigned gone = axes_of(a, at.v);
   Array& o = out[0];
   o.alias(a);
   int n = 0;
   for (int i = 0; i < a.ndim; ++i) {
-    if (!(gone >> i & 1)) {
+    if (!(gone >> i & 1) || (every && a.shape[i] != 1)) {
       o.shape[n] = a.shape[i], o.strides[n++] = a.strides[i];
     } else if (a.shape[i] != 1) {
       fail_shape("axis " + std::to_string(i) + " of shape " + show(a) + " has size " + std::to_string(a.shape[i]) +
@@ -200,61 +189,52 @@ void unsqueeze(In in, int, const Attrs& at, Array* out, int) {
   }
 }
 
-// --- several parts
-
-void part_view(Array& o, const Array& a, int axis, int64_t begin, int64_t n) {
+void diagonal(In in, int, const Attrs& at, Array* out, int) {
+  const Array& a = *in[0];
+  int64_t offset = at.v[0];
+  int i = axis_of(a, at.v[1]), j = axis_of(a, at.v[2]);
+  if (i == j || a.ndim < 2) {
+    fail_shape("a diagonal needs two different axes, not " + std::to_string(at.v[1]) + " and " +
+               std::to_string(at.v[2]) + " of shape " + show(a));
+  }
+  Array& o = out[0];
   o.alias(a);
-  o.shape[axis] = n;
-  if (o.data) o.data = o.as<char>() + begin * a.strides[axis] * static_cast<int64_t>(item_size(a.dtype));
+  int64_t n = std::max<int64_t>(
+      0, offset < 0 ? std::min(a.shape[i] + offset, a.shape[j]) : std::min(a.shape[i], a.shape[j] - offset));
+  int64_t skip = n == 0 ? 0 : offset < 0 ? -offset * a.strides[i] : offset * a.strides[j];
+  int k = 0;
+  for (int d = 0; d < a.ndim; ++d)
+    if (d != i && d != j) o.shape[k] = a.shape[d], o.strides[k++] = a.strides[d];
+  o.shape[k] = n, o.strides[k++] = a.strides[i] + a.strides[j];
+  o.ndim = static_cast<uint8_t>(k);
+  o.skip(skip);
   o.measure();
 }
 
-int split_outputs(In in, int, const Attrs& at) {
+// The same bytes as elements of another dtype: the last axis grows or shrinks where the sizes of the elements differ.
+void bitcast(In in, int, const Attrs& at, Array* out, int) {
   const Array& a = *in[0];
-  if (a.ndim == 0) fail_shape("a 0-d tensor cannot be split");
-  int64_t size = at.v[0], n = a.shape[axis_of(a, at.v[1])];
-  if (size <= 0) fail_shape("size " + std::to_string(size) + " of a part must be at least 1");
-  return static_cast<int>(std::max<int64_t>((n + size - 1) / size, 1));
-}
-
-void split(In in, int, const Attrs& at, Array* out, int nout) {
-  const Array& a = *in[0];
-  int axis = axis_of(a, at.v[1]);
-  int64_t size = at.v[0];
-  for (int i = 0; i < nout; ++i) part_view(out[i], a, axis, i * size, std::min(size, a.shape[axis] - i * size));
-}
-
-int unconcat_outputs(In, int nin, const Attrs&) { return nin - 1; }
-
-void unconcat(In in, int nin, const Attrs& at, Array* out, int nout) {
-  const Array& a = *in[0];
-  int axis = axis_of(a, at.v[0]);
-  int64_t begin = 0;
-  for (int i = 0; i < nout; ++i) {
-    const Array& like = *in[i + 1];
-    int64_t n = axis < like.ndim ? like.shape[axis] : 0;
-    if (begin + n > a.shape[axis])
-      fail_shape("shape " + show(a) + " is shorter than its " + std::to_string(nin - 1) + " parts");
-    part_view(out[i], a, axis, begin, n);
-    begin += n;
-  }
-}
-
-// A view of contiguous memory; of other memory the elements are gathered by a kernel.
-void as_strided(In in, int, const Attrs& at, Array* out, int) {
+  auto to = static_cast<DType>(at.v[0]);
+  int64_t from_size = static_cast<int64_t>(item_size(a.dtype)), to_size = static_cast<int64_t>(item_size(to));
   Array& o = out[0];
-  if (in[0]->contig) {
-    o.alias(*in[0]);
-    return strided_view(o, at);
+  o.alias(a);
+  if (from_size == to_size) return;
+  int last = a.ndim - 1;
+  auto refuse = [&] {
+    fail_shape("shape " + show(a) + " of " + name(a.dtype) + " cannot be viewed as " + name(to) +
+               ": the last axis must lie without gaps and divide into elements of " + std::to_string(to_size) +
+               " bytes");
+  };
+  if (last < 0 || a.strides[last] != 1 || a.shape[last] * from_size % to_size) refuse();
+  for (int i = 0; i < last; ++i) {
+    if (a.strides[i] * from_size % to_size) refuse();
+    o.strides[i] = a.strides[i] * from_size / to_size;
   }
-  Array packed;
-  packed.take_shape(*in[0]);
-  strided_view(packed, at);
-  o.take_shape(packed);
+  o.shape[last] = a.shape[last] * from_size / to_size;
+  o.measure();
 }
 
 constexpr ShapeRule kRules[] = {
-    {"as_strided", "tti", as_strided},
     {"reshape", "t", reshape},
     {"reshape_like", "", reshape_like},
     {"transpose", "ii", transpose},
@@ -263,72 +243,14 @@ constexpr ShapeRule kRules[] = {
     {"expand_like", "", expand_like},
     {"expand_reduced", "ab", expand_reduced},
     {"unbroadcast", "", unbroadcast},
-    {"slice", "ttt", slice},
-    {"select", "ii", select},
-    {"squeeze", "t", squeeze},
+    {"squeeze", "a", squeeze},
     {"unsqueeze", "t", unsqueeze},
-    {"split", "ii", split, split_outputs},
-    {"unconcat", "i", unconcat, unconcat_outputs},
+    {"diagonal", "iii", diagonal},
+    {"bitcast", "d", bitcast},
 };
 
 }  // namespace
 
 std::span<const ShapeRule> view_rules() { return kRules; }
-
-void slice_view(Array& a, const Attrs& at) {
-  const int64_t *start = at.v, *size = at.v + kTupleWords, *step = at.v + 2 * kTupleWords;
-  if (start[0] != a.ndim || size[0] != a.ndim || step[0] != a.ndim) {
-    fail_shape("a slice of shape " + show(a) + " needs a start, a size and a step for each axis");
-  }
-  int64_t skip = 0;
-  for (int i = 0; i < a.ndim; ++i) {
-    int64_t first = start[1 + i], n = size[1 + i], by = step[1 + i], last = first + (n - 1) * by;
-    if (n < 0 || (n > 0 && (std::min(first, last) < 0 || std::max(first, last) >= a.shape[i]))) {
-      throw Error(ErrorKind::kIndex, "a slice from " + std::to_string(first) + " of " + std::to_string(n) + " by " +
-                                         std::to_string(by) + " is out of range for axis " + std::to_string(i) +
-                                         " of shape " + show(a));
-    }
-    if (n > 0) skip += first * a.strides[i];
-    a.shape[i] = n, a.strides[i] *= by;
-  }
-  if (a.data) a.data = a.as<char>() + skip * static_cast<int64_t>(item_size(a.dtype));
-  a.measure();
-}
-
-void strided_view(Array& a, const Attrs& at) {
-  const int64_t *size = at.v, *stride = at.v + kTupleWords, first = at.v[2 * kTupleWords];
-  if (size[0] != stride[0]) fail_shape("as_strided needs a size and a stride for each axis");
-  int64_t lowest = first, highest = first, count = 1;
-  for (int i = 1; i <= size[0]; ++i) {
-    if (size[i] < 0) fail_shape("negative size in shape " + show(size + 1, static_cast<int>(size[0])));
-    const int64_t reach = (size[i] - 1) * stride[i];
-    (reach < 0 ? lowest : highest) += reach;
-    count *= size[i];
-  }
-  if (count > 0 && (lowest < 0 || highest >= a.numel)) {
-    throw Error(ErrorKind::kIndex, "elements " + std::to_string(lowest) + " to " + std::to_string(highest) +
-                                       " are out of range for a tensor with " + std::to_string(a.numel));
-  }
-  a.ndim = static_cast<uint8_t>(size[0]);
-  std::copy_n(size + 1, a.ndim, a.shape);
-  std::copy_n(stride + 1, a.ndim, a.strides);
-  if (a.data && count > 0) a.data = a.as<char>() + first * static_cast<int64_t>(item_size(a.dtype));
-  a.measure();
-}
-
-void select_view(Array& a, const Attrs& at) {
-  if (a.ndim == 0) throw Error(ErrorKind::kIndex, "a 0-d tensor cannot be indexed");
-  int axis = axis_of(a, at.v[0]);
-  int64_t index = at.v[1], n = a.shape[axis];
-  if (index < -n || index >= n) {
-    throw Error(ErrorKind::kIndex, "index " + std::to_string(index) + " is out of range for axis " +
-                                       std::to_string(axis) + " with size " + std::to_string(n));
-  }
-  if (index < 0) index += n;
-  if (a.data) a.data = a.as<char>() + index * a.strides[axis] * static_cast<int64_t>(item_size(a.dtype));
-  --a.ndim;
-  for (int i = axis; i < a.ndim; ++i) a.shape[i] = a.shape[i + 1], a.strides[i] = a.strides[i + 1];
-  a.measure();
-}
 
 }  // namespace perflab

@@ -4,7 +4,7 @@ import builtins
 
 from ..op import sample
 from ..registry import composite, primitive
-from ..spec import Spec
+from ..spec import Axes, Spec
 from .grads import reshape_like, unbroadcast
 
 
@@ -18,7 +18,6 @@ from .grads import reshape_like, unbroadcast
         sample((1,), shape=()),
         sample((0, 2), shape=(4, 0)),
     ),
-    aliases=("view",),
 )
 def reshape(xp, a, *, shape: tuple[int, ...]):
     """a in another shape, with as many elements; one size may be -1. A view where the strides allow one, else a copy.
@@ -39,7 +38,7 @@ def _(ct, a: Spec):
     dtype="first",
     view=True,
     samples=(sample((2, 3), dim0=0, dim1=1), sample((2, 3, 4), dim0=-1, dim1=0)),
-    aliases=("swapaxes",),
+    aliases=("swapaxes", "swapdims"),
 )
 def transpose(xp, a, *, dim0: int, dim1: int):
     """a with two axes exchanged, as a view.
@@ -118,10 +117,15 @@ def _(ct, a: Spec):
     rule="squeeze",
     dtype="first",
     view=True,
-    samples=(sample((1, 3), axis=(0,)), sample((2, 1, 3, 1), axis=(1, -1)), sample((1,), axis=(0,))),
+    samples=(
+        sample((1, 3), axis=(0,)),
+        sample((2, 1, 3, 1), axis=(1, -1)),
+        sample((1,), axis=(0,)),
+        sample((2, 1, 3, 1)),
+    ),
 )
-def squeeze(xp, a, *, axis: tuple[int, ...]):
-    """a without these axes, which have size 1, as a view.
+def squeeze(xp, a, *, axis: Axes = None):
+    """a without these axes, which have size 1, as a view; by default without any axis of size 1.
 
     >>> squeeze(tensor([[1.0, 2.0]]), 0).tolist()
     [1.0, 2.0]
@@ -325,6 +329,7 @@ def stack(arrays, axis=0, *, dim=None):
     dtype="first",
     view=True,
     several=True,
+    public=False,
     samples=(sample((6, 2), size=2), sample((2, 5), size=3, axis=-1)),
 )
 def split(xp, a, *, size: int, axis: int = 0):

@@ -18,7 +18,6 @@ def _places(size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int)
     rule="as_strided",
     dtype="first",
     view=True,
-    public=False,
     samples=(
         sample((4, 5), size=(2, 3), stride=(10, 2), storage_offset=1),
         sample((6,), size=(2, 3), stride=(1, 2), storage_offset=0),
@@ -26,7 +25,7 @@ def _places(size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int)
         sample((4,), size=(0, 2), stride=(1, 1), storage_offset=0),
     ),
 )
-def as_strided(xp, a, *, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int):
+def as_strided(xp, a, *, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int = 0):
     """a's elements from number `storage_offset` on, `stride` apart along each axis. They count in C order, wherever
     they lie in memory; a view where a is contiguous.
 

@@ -81,12 +81,6 @@ def test_bad_subscripts(key: Any, error: type[Exception], message: str) -> None:
         rt.from_numpy(BASE)[key]
 
 
-def test_a_mask_names_the_way_out() -> None:
-    x = rt.from_numpy(BASE)
-    with pytest.raises(TypeError, match=re.escape("where()")):
-        x[x > 0.0]
-
-
 def test_numpy_shares_memory_both_ways() -> None:
     array = np.zeros((2, 3))
     t = rt.from_numpy(array)

@@ -10,10 +10,11 @@ namespace perflab {
 
 namespace {
 
-// Indices from either end, checked against the size of an axis, as offsets from its beginning.
+// Indices checked against the size of an axis, as offsets from its beginning; negative ones count from its end, where
+// they may.
 class Indices {
  public:
-  Indices(const Array& a, int axis, int64_t size)
+  Indices(const Array& a, int axis, int64_t size, bool from_end = true)
       : many_(a.numel > kFew ? new int64_t[static_cast<size_t>(a.numel)] : nullptr), p_(many_ ? many_.get() : few_) {
     Layout flat;
     flat.dtype = DType::kInt64;
@@ -25,14 +26,17 @@ class Indices {
     const Layout* operands[] = {&flat, &a};
     Walk w(operands, 2);
     if (w.empty()) return;
+    const int64_t least = from_end ? -size : 0;
     do {
       for (int64_t i = 0; i < w.n; ++i) {
         const char* from = w.p[1] + i * w.step[1];
         int64_t index = a.dtype == DType::kInt64 ? *reinterpret_cast<const int64_t*>(from)
                                                  : *reinterpret_cast<const int32_t*>(from);
-        if (index < -size || index >= size) {
-          throw Error(ErrorKind::kIndex, "index " + std::to_string(index) + " is out of range for axis " +
-                                             std::to_string(axis) + " with size " + std::to_string(size));
+        if (index < least || index >= size) {
+          throw Error(ErrorKind::kIndex,
+                      "index " + std::to_string(index) + " is out of range for axis " + std::to_string(axis) +
+                          " with size " + std::to_string(size) +
+                          (from_end || index >= 0 ? "" : ": negative ones do not count from the end"));
         }
         w.as<int64_t>(0)[i] = index < 0 ? index + size : index;
       }
@@ -69,7 +73,7 @@ template <class T>
 void take(In in, int, const Attrs& at, Array* out, int) {
   const Array& indices = *in[1];
   const Cut cut(*in[0], at.v[0]);
-  const Indices which(indices, cut.axis, cut.size);
+  const Indices which(indices, cut.axis, cut.size, at.v[1]);
   if (out[0].numel == 0) return;
   Array copy;
   const T* from = packed(in[0], copy)->template as<T>();
@@ -116,27 +120,43 @@ void along(const Cut& whole, const Array& picked, const Indices& which, Visit vi
   }
 }
 
+// The rows of `a` that take_along's indices speak of, where they are fewer: a view.
+Array rows_of(const Array& a, const Array& indices, int axis) {
+  Array part;
+  part.alias(a);
+  for (int i = 0; i < a.ndim; ++i)
+    if (i != axis) part.shape[i] = indices.shape[i];
+  part.measure();
+  return part;
+}
+
 template <class T>
 void take_along(In in, int, const Attrs& at, Array* out, int) {
-  const Cut cut(*in[0], at.v[0]);
-  const Indices which(*in[1], cut.axis, cut.size);
+  const int axis = axis_of(*in[0], at.v[0]);
+  const Array part = rows_of(*in[0], *in[1], axis);
+  const Cut cut(part, axis);
+  const Indices which(*in[1], cut.axis, cut.size, at.v[1]);
   if (out[0].numel == 0) return;
   Array copy;
-  const T* from = packed(in[0], copy)->template as<T>();
+  const T* from = packed(&part, copy)->template as<T>();
   T* to = out[0].as<T>();
   along(cut, *in[1], which, [&](int64_t whole, int64_t k) { to[k] = from[whole]; });
 }
 
 template <class T>
 void take_along_grad(In in, int, const Attrs& at, Array* out, int) {
-  const Cut cut(out[0], at.v[0]);
+  const int axis = axis_of(out[0], at.v[0]);
+  Array part = rows_of(out[0], *in[2], axis);
+  const Cut cut(part, axis);
   std::memset(out[0].data, 0, out[0].bytes());
   const Indices which(*in[2], cut.axis, cut.size);
   if (in[0]->numel == 0) return;
-  Array copy;
+  Array copy, sums;
   const T* from = packed(in[0], copy)->template as<T>();
-  T* to = out[0].as<T>();
+  if (!part.contig) sums = cast(part, part.dtype);
+  T* to = (part.contig ? part : sums).template as<T>();
   along(cut, *in[2], which, [&](int64_t whole, int64_t k) { to[whole] += from[k]; });
+  if (!part.contig) copy_into(sums, part);
 }
 
 template <class... Ts>

@@ -26,7 +26,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
 
     padding_idx: a row that gets no gradient. Raises IndexOutOfRange for an index that is no row.
     """
-    rows: Tensor = take(weight, input, 0)
+    rows: Tensor = take(weight, input, 0, from_end=False)
     if padding_idx is None:
         return rows
     real = unsqueeze(ne(input, row_of_padding(padding_idx, weight.shape[0])), -1)
@@ -66,7 +66,7 @@ def embedding_bag(
         factors = None if factors is None else take(factors, from_numpy(kept))
     if mode == "max":
         return _largest(flat, weight, bags, count)
-    rows = take(weight, flat, 0)
+    rows = take(weight, flat, 0, from_end=False)
     if factors is not None:
         rows = rows * unsqueeze(factors, -1)
     like = expand(empty((1,), weight.dtype), (count, weight.shape[1]))
@@ -102,6 +102,6 @@ def _largest(flat: Tensor, weight: Tensor, bags: np.ndarray[Any, Any], count: in
     real = from_numpy((places < (starts + sizes)[:, None])[..., None])
     if flat.numel() == 0:
         return zeros((count, weight.shape[1]), dtype=weight.dtype)
-    table = take(take(weight, flat, 0), from_numpy(np.minimum(places, bags.size - 1)), 0)
+    table = take(take(weight, flat, 0, from_end=False), from_numpy(np.minimum(places, bags.size - 1)), 0)
     out: Tensor = where(from_numpy(sizes[:, None] > 0), max(where(real, table, -np.inf), axis=1), 0)
     return out
