@@ -12,9 +12,10 @@ from .spec import as_dtype, bool_, int64
 _EDGE, _THRESHOLD, _WIDTH = 3, 1000, 80  # of a large tensor each axis shows its first and last three
 
 
-def show(tensor: Tensor) -> str:
+def show(tensor: Tensor, name: str = "") -> str:
     """`tensor([1.5000, 2.0000], requires_grad=True)`: values in four decimals, whole numbers as `2.`, very large or
     small ones in powers of ten; the dtype where the values do not imply it; summarised beyond 1000 elements.
+    name: what stands before the values instead of the name of the tensor's type.
     """
     implied = (bool_, int64, as_dtype(float), as_dtype(complex))
     notes = [f"size={tensor.shape}"] if 0 in tensor.shape and tensor.ndim != 1 else []
@@ -24,7 +25,7 @@ def show(tensor: Tensor) -> str:
         notes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
     elif tensor.requires_grad:
         notes.append("requires_grad=True")
-    name = "tensor" if type(tensor) is Tensor else type(tensor).__name__
+    name = name or ("tensor" if type(tensor) is Tensor else type(tensor).__name__)
     return f"{name}({', '.join([_values(tensor, len(name) + 1), *notes])})"
 
 

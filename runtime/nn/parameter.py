@@ -4,6 +4,7 @@ import copy
 from typing import Any, Self
 
 from .._core import Tensor
+from ..text import show
 
 
 class Parameter(Tensor):
@@ -17,7 +18,7 @@ class Parameter(Tensor):
         return made
 
     def __repr__(self) -> str:
-        return f"Parameter containing:\n{super().__repr__()}"
+        return f"Parameter containing:\n{show(self, 'tensor')}"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         made = type(self)(self.detach().copy(), self.requires_grad)
