@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import interchange, random, registry, subscript  # noqa: F401  (it gives the core its hooks)
-from ._core import Tensor
+from ._core import Tensor, inplace
 from .creation import copied
 from .device import CPU, Device, check_device
 from .errors import ArgumentError, AutogradError, ShapeError
@@ -197,6 +197,8 @@ def _install() -> None:
     own = {
         "numpy": interchange.numpy,
         "copy_": copy_,
+        "abs_": inplace(registry.OPS["abs"].handle),
+        "absolute_": inplace(registry.OPS["abs"].handle),
         "fill_": copy_,
         "clamp_": clamp_,
         "tolist": tolist,

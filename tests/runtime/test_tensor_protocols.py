@@ -189,8 +189,8 @@ def test_out_is_refused_where_it_does_not_fit() -> None:
         assert rt.add(grad, 1, out=rt.zeros(2)).tolist() == [2.0, 2.0]
     with pytest.raises(TypeError, match="add: out must be a Tensor"):
         rt.add(a, 1, out=np.zeros(2))
-    with pytest.raises(TypeError, match="split has several outputs and takes no out"):
-        rt.split(a, 1, out=a)
+    with pytest.raises(TypeError, match="unbind has several outputs and takes no out"):
+        rt.unbind(a, out=a)
 
 
 # --- faults that were
