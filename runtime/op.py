@@ -19,7 +19,7 @@ _KINDS: dict[Any, str] = {
     Axes: "a",
 }
 # PyTorch's spellings of the array API's names.
-_TORCH_NAMES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "shape": "size"}
+_TORCH_NAMES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "shape": "size", "k": "diagonal"}
 
 
 def torch_names(body: Callable[..., Any]) -> dict[str, str]:

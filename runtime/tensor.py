@@ -12,7 +12,7 @@ from ._core import Tensor, inplace
 from .creation import copied
 from .device import CPU, Device, check_device
 from .errors import ArgumentError, AutogradError, ShapeError
-from .ops import scatter
+from .ops import arrange, order, scatter, search
 from .ops.cast import copy_
 from .spec import DTYPES, DType, as_dtype, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8
 from .storage import UntypedStorage
@@ -42,6 +42,12 @@ def view(self: Tensor, *shape: Any) -> Tensor:
     if seen.data_ptr() != self.data_ptr():
         raise ShapeError(f"view: the elements of shape {self.shape} do not lie in that order: reshape copies them")
     return seen
+
+
+def repeat(self: Tensor, *sizes: Any) -> Tensor:
+    """The tensor laid out so many times along each axis, `repeat(2, 3)` or `repeat((2, 3))`: what tile does."""
+    tiled: Tensor = arrange.tile(self, *sizes)
+    return tiled
 
 
 def contiguous(self: Tensor) -> Tensor:
@@ -204,6 +210,10 @@ def _install() -> None:
         "tolist": tolist,
         "contiguous": contiguous,
         "view": view,
+        # PyTorch's methods, where the functions of these names are the array API's
+        "sort": order.ordered,
+        "nonzero": lambda self, *, as_tuple=False: search.nonzero(self, as_tuple=as_tuple),
+        "repeat": repeat,
         "view_as": lambda self, other: view(self, other.shape),
         "zero_": zero_,
         "to": to,

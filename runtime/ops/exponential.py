@@ -10,7 +10,7 @@ from ..registry import composite, pointwise
 from ..spec import Axes
 from .grads import unbroadcast
 from .pointwise import abs, exp, log, sigmoid, where
-from .reduce import max, sum
+from .reduce import amax, sum
 
 
 @pointwise(source="expm1({a})", dtype="float", kinds="fc", autocast="float32")
@@ -186,7 +186,7 @@ def logsumexp(a: Any, axis: Axes = None, keepdims: bool = False, *, dim: Axes = 
     1000.0
     """
     axis, keepdims = dim if axis is None else axis, keepdims or keepdim
-    top = max(a.detach(), axis=axis, keepdims=True)
+    top = amax(a.detach(), axis=axis, keepdims=True)
     top = where(abs(top) < math.inf, top, 0)  # an infinite one would give NaN
     total = log(sum(exp(a - top), axis=axis, keepdims=keepdims))
     return total + top.reshape(total.shape)

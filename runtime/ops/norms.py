@@ -10,7 +10,7 @@ from ..spec import Axes
 from .decomposition import svdvals
 from .grads import flat
 from .pointwise import abs, where
-from .reduce import expand_reduced, max, min, sum
+from .reduce import amax, amin, expand_reduced, sum
 
 
 @primitive(
@@ -83,10 +83,10 @@ def matrix_norm(a: Any, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     if ord in (1, -1, math.inf, -math.inf):
         along, over = (-2, -1) if ord in (1, -1) else (-1, -2)
         sums = sum(abs(a), axis=along, keepdims=True)
-        norm = (max if largest else min)(sums, axis=over, keepdims=True)
+        norm = (amax if largest else amin)(sums, axis=over, keepdims=True)
     elif ord in ("nuc", 2, -2):
         values = svdvals(a)
-        reduced = sum if ord == "nuc" else max if largest else min
+        reduced = sum if ord == "nuc" else amax if largest else amin
         norm = reduced(values, axis=-1, keepdims=True)[..., None]
     else:
         raise ArgumentError(f"matrix_norm: there is no norm {ord!r}: use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")

@@ -10,7 +10,7 @@ from ..registry import composite, primitive
 from ..spec import Spec
 from .decomposition import svdvals
 from .matrices import cubed, matrices
-from .reduce import max, sum
+from .reduce import amax, sum
 
 
 def _pinv_spec(a: Spec, rtol: Spec):
@@ -60,7 +60,7 @@ def matrix_rank(a: Any, *, rtol: Any = None) -> Any:
     1
     """
     values = svdvals(a)
-    largest = max(values, axis=-1, keepdims=True)
+    largest = amax(values, axis=-1, keepdims=True)
     tolerance = _tolerance(a, rtol)
     if not isinstance(tolerance, float):
         tolerance = tolerance[..., None]

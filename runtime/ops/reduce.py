@@ -78,14 +78,13 @@ def _(ct, a: Spec, *, axis, keepdims):
         sample((2, 3, 4), axis=(0, -1), keepdims=True),
         sample((), axis=None),
     ),
-    aliases=("amax",),
 )
-def max(xp, a, *, axis: Axes = None, keepdims: bool = False):
+def amax(xp, a, *, axis: Axes = None, keepdims: bool = False):
     """The largest element over the axes, of all elements by default; NaN where there is one.
 
     Equal ones share the gradient.
 
-    >>> max(tensor([[1.0, 2.0], [3.0, 0.0]]), axis=1).tolist()
+    >>> amax(tensor([[1.0, 2.0], [3.0, 0.0]]), axis=1).tolist()
     [2.0, 3.0]
     """
     return xp.max(a, axis=axis, keepdims=keepdims)
@@ -98,7 +97,7 @@ def shared(ct, a, out, axis, keepdims):
     return where(winners, expand_reduced(share, a, axis=axis, keepdims=keepdims), 0)
 
 
-@max.vjp
+@amax.vjp
 def _(ct, a, out, *, axis, keepdims):
     return shared(ct, a, out, axis, keepdims)
 
@@ -113,20 +112,19 @@ def _(ct, a, out, *, axis, keepdims):
         sample((2, 3, 4), axis=(0, -1), keepdims=True),
         sample((), axis=None),
     ),
-    aliases=("amin",),
 )
-def min(xp, a, *, axis: Axes = None, keepdims: bool = False):
+def amin(xp, a, *, axis: Axes = None, keepdims: bool = False):
     """The smallest element over the axes, of all elements by default; NaN where there is one.
 
     Equal ones share the gradient.
 
-    >>> min(tensor([[1.0, 2.0], [3.0, 0.0]]), axis=1).tolist()
+    >>> amin(tensor([[1.0, 2.0], [3.0, 0.0]]), axis=1).tolist()
     [1.0, 0.0]
     """
     return xp.min(a, axis=axis, keepdims=keepdims)
 
 
-@min.vjp
+@amin.vjp
 def _(ct, a, out, *, axis, keepdims):
     return shared(ct, a, out, axis, keepdims)
 

@@ -77,7 +77,7 @@ TEST(every_kernel_is_there_once) {
   std::map<std::string, std::set<DType>> found;
   for (const NativeKernel& k : native_kernels()) CHECK(found[k.op].insert(k.dtype).second);
   for (const char* op :
-       {"add", "exp", "eq", "where", "sum", "max", "argmax", "matmul", "softmax", "unbroadcast", "take", "take_grad"}) {
+       {"add", "exp", "eq", "where", "sum", "amax", "argmax", "matmul", "softmax", "unbroadcast", "take", "take_grad"}) {
     CHECK(found[op].contains(DType::kFloat32) && found[op].contains(DType::kFloat64));
   }
   for (const char* op : {"copy", "astype", "assign", "concat", "unslice"}) CHECK(found[op].size() == kDTypes);
@@ -130,9 +130,9 @@ TEST(not_a_number_is_passed_on) {
   CHECK(std::isnan(most[0]) && std::isnan(most[1]) && most[2] == 3 && most[3] == 2);
   CHECK(std::isnan(least[0]) && std::isnan(least[1]) && least[2] == -1 && least[3] == -2);
   Array long_row = floats({300});
-  CHECK(run_op("max", {&long_row}, {}, kAll)[0] == 299);
+  CHECK(run_op("amax", {&long_row}, {}, kAll)[0] == 299);
   long_row.as<float>()[170] = kNan;
-  CHECK(std::isnan(run_op("max", {&long_row}, {}, kAll)[0]));
+  CHECK(std::isnan(run_op("amax", {&long_row}, {}, kAll)[0]));
   CHECK(run_op<int64_t>("argmax", {&long_row}, {}, kAll)[0] == 170);
 }
 
@@ -180,7 +180,7 @@ TEST(sums_are_accurate_over_any_axes) {
   CHECK(run_op("sum", {&matrix}, {3}, axes({0}))[1] == 3 * (129 * 65) + 130);
   const Array none = floats({0, 2});
   CHECK(run_op("sum", {&none}, {2}, axes({0})) == std::vector<float>(2, 0));
-  CHECK_THROWS(Error, run_op("max", {&none}, {2}, axes({0})));
+  CHECK_THROWS(Error, run_op("amax", {&none}, {2}, axes({0})));
   const Array bools = array<bool>({3}, {true, false, true});
   CHECK(run_op<int64_t>("sum", {&bools}, {}, kAll)[0] == 2);
 }

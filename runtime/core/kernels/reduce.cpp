@@ -244,7 +244,7 @@ void argmax(In in, int, const Attrs& at, Array* out, int) {
 template <class T>
 void add_float_kernels(KernelTable& table) {
   table.add("sum", DTypeOf<T>::value, sum<T, T>);
-  table.add("max", DTypeOf<T>::value, max<T>);
+  table.add("amax", DTypeOf<T>::value, max<T>);
   table.add("argmax", DTypeOf<T>::value, argmax<T>);
   table.add("unbroadcast", DTypeOf<T>::value, unbroadcast<T>);
 }

@@ -1,5 +1,6 @@
 """Layers and losses as functions."""
 
+from ...ops.pad import one_hot, pad
 from .activation import (
     celu,
     elu,
@@ -120,6 +121,8 @@ __all__ = [
     "mse_loss",
     "nll_loss",
     "normalize",
+    "one_hot",
+    "pad",
     "pairwise_distance",
     "pixel_shuffle",
     "pixel_unshuffle",

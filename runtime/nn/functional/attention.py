@@ -10,7 +10,7 @@ from ...errors import ArgumentError, DTypeError, ShapeError
 from ...op import sample
 from ...ops.compare import eq
 from ...ops.pointwise import where
-from ...ops.reduce import max
+from ...ops.reduce import amax
 from ...ops.shape import transpose
 from ...ops.softmax import softmax
 from ...registry import composite
@@ -36,7 +36,7 @@ def attend(query: Tensor, key: Tensor, mask: Tensor | None, dropout_p: float, sc
         scores = scores + mask
     else:
         raise DTypeError(f"attention: a mask holds bools or floats, not {mask.dtype.name}")
-    blind = eq(max(scores.detach(), axis=-1, keepdims=True), -math.inf)
+    blind = eq(amax(scores.detach(), axis=-1, keepdims=True), -math.inf)
     if not blind.numpy().any():
         return dropout(softmax(scores, -1), dropout_p)
     return dropout(where(blind, 0, softmax(where(blind, 0, scores), -1)), dropout_p)

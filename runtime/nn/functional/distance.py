@@ -7,7 +7,7 @@ from ...errors import ArgumentError, ShapeError
 from ...op import sample
 from ...ops.compare import eq, lt
 from ...ops.pointwise import abs, maximum, minimum, relu, sqrt, where
-from ...ops.reduce import max, sum
+from ...ops.reduce import amax, sum
 from ...registry import composite
 from .loss import reduced, warn_of_shapes
 
@@ -75,7 +75,7 @@ def _length(a: Tensor, p: float, axis: int, least: float, keepdims: bool) -> Ten
     elif p == 1:
         out = maximum(sum(abs(a), axis=axis, keepdims=keepdims), least)
     elif p == float("inf"):
-        out = maximum(max(abs(a), axis=axis, keepdims=keepdims), least)
+        out = maximum(amax(abs(a), axis=axis, keepdims=keepdims), least)
     else:
         out = maximum(sum(abs(a) ** p, axis=axis, keepdims=keepdims), least**p) ** (1 / p)
     return out

@@ -10,7 +10,7 @@ from ...errors import ArgumentError, IndexOutOfRange, ShapeError
 from ...ops.compare import ne
 from ...ops.index import take, take_grad
 from ...ops.pointwise import where
-from ...ops.reduce import max
+from ...ops.reduce import amax
 from ...ops.shape import expand, reshape, unsqueeze
 
 
@@ -103,5 +103,5 @@ def _largest(flat: Tensor, weight: Tensor, bags: np.ndarray[Any, Any], count: in
     if flat.numel() == 0:
         return zeros((count, weight.shape[1]), dtype=weight.dtype)
     table = take(take(weight, flat, 0, from_end=False), from_numpy(np.minimum(places, bags.size - 1)), 0)
-    out: Tensor = where(from_numpy(sizes[:, None] > 0), max(where(real, table, -np.inf), axis=1), 0)
+    out: Tensor = where(from_numpy(sizes[:, None] > 0), amax(where(real, table, -np.inf), axis=1), 0)
     return out

@@ -8,7 +8,7 @@ from ...autograd import no_grad
 from ...creation import zeros
 from ...errors import ArgumentError, AutogradError
 from ...ops.pointwise import abs, maximum, minimum
-from ...ops.reduce import max, sum
+from ...ops.reduce import amax, sum
 from ...ops.shape import stack
 
 Tensors = Tensor | Iterable[Tensor]
@@ -64,7 +64,7 @@ def _gradients(parameters: Tensors) -> list[Tensor]:
 
 def _norm(a: Tensor, order: float) -> Tensor:
     if order == math.inf:
-        return max(abs(a))  # type: ignore[no-any-return]
+        return amax(abs(a))  # type: ignore[no-any-return]
     if not order > 0:
         raise ArgumentError(f"norm_type is a number above 0 or inf, not {order}")
     powers: Tensor = sum(a * a) if order == 2 else sum(abs(a) ** order)
