@@ -10,10 +10,9 @@ from ..op import sample
 from ..registry import composite, primitive
 from .cast import astype
 from .compare import eq, gt
-from .exponential import log
 from .index import take_along
 from .part import place
-from .pointwise import exp, where
+from .pointwise import exp, log, where
 from .shape import concat, expand
 
 _SAMPLES = (
@@ -110,7 +109,7 @@ def running_logsumexp(xp, a, *, axis: int, reverse: bool = False):
 
 @running_logsumexp.vjp
 def _(ct, a, out, *, axis: int, reverse: bool):
-    def by(weight):  # of a positive weight; other places count as exp(-1e30)
+    def by(weight: Any) -> Any:  # of a positive weight; other places count as exp(-1e30)
         held = gt(weight, 0)
         logs = where(held, log(where(held, weight, 1)) - out, -1e30)
         return exp(running_logsumexp(logs, axis=axis, reverse=not reverse) + a)

@@ -196,8 +196,9 @@ def _add_at(xp: Any, out: Any, indices: Any, axes: tuple[int, ...], values: Any)
         for index, n in zip(indices, out.shape, strict=True):
             flat = flat * n + xp.where(index < 0, index + n, index)
         whole = xp.ascontiguousarray(xp.broadcast_to(values, flat.shape)).reshape(-1)
-        return xp.add.at(out.reshape(-1), flat.reshape(-1), whole)
-    return xp.add.at(out, key, values)
+        xp.add.at(out.reshape(-1), flat.reshape(-1), whole)
+    else:
+        xp.add.at(out, key, values)
 
 
 _PLACES = np.array([[1, 0, -1], [2, 2, 0]])

@@ -1,5 +1,7 @@
 """Wider axes: what stands beyond the ends, and one-hot rows."""
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -73,7 +75,12 @@ def _places(n: int, before: int, after: int, mode: str) -> Any:
     return (n - 1) - abs((n - 1) - places % max(2 * n - 2, 1))
 
 
-_MOST = {"replicate": lambda n: None if n else 0, "circular": lambda n: n, "reflect": lambda n: n - 1}
+# How many elements a mode can add to an axis of size n.
+_MOST: dict[str, Callable[[int], float]] = {
+    "replicate": lambda n: math.inf if n else 0,
+    "circular": lambda n: n,
+    "reflect": lambda n: n - 1,
+}
 
 
 @composite(
@@ -104,8 +111,7 @@ def pad(a, pad, mode="constant", value=None):
             raise ArgumentError(f"pad: mode must be constant, reflect, replicate or circular, not {mode!r}")
         for k, (before, after) in enumerate(pairs):
             n = a.shape[-1 - k]
-            most = _MOST[mode](n)
-            if min(before, after) < 0 or (most is not None and max(before, after) > most):
+            if min(before, after) < 0 or max(before, after) > _MOST[mode](n):
                 raise ShapeError(f"pad: {mode} cannot add {before} and {after} to an axis of size {n}")
             if before or after:
                 a = take(a, _core.from_numpy(_places(n, before, after, mode)), -1 - k)
