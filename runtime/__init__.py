@@ -16,7 +16,7 @@ _core.load_blas(glob.glob(os.path.join(scipy_openblas32.get_lib_dir(), "libscipy
 
 from . import ops, registry  # noqa: E402, I001
 from . import tensor as _methods  # noqa: E402, F401  (before creation.tensor takes the name)
-from . import amp, autograd, data, fft, linalg, nn, optim, utils  # noqa: E402
+from . import amp, autograd, data, fft, library, linalg, nn, optim, testing, utils  # noqa: E402
 from ._core import Tensor, get_num_threads, memory_stats, set_num_threads  # noqa: E402
 from .autocast import autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402
 from .autograd import (  # noqa: E402
@@ -187,6 +187,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "isdtype",
+    "library",
     "linalg",
     "linspace",
     "load",
@@ -221,6 +222,7 @@ __all__ = [
     "set_num_threads",
     "set_rng_state",
     "tensor",
+    "testing",
     "uint16",
     "uint32",
     "uint64",

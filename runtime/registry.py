@@ -112,7 +112,7 @@ def primitive(
             differentiable and dtype not in ("bool", "index"),
             autocast,
         )
-        return _define(op)
+        return define(op)
 
     return declare
 
@@ -166,7 +166,7 @@ def _entries() -> list[Op | Composite]:
     return [*OPS.values(), *COMPOSITES.values()]
 
 
-def _define(op: Op) -> Any:
+def define(op: Op) -> Any:
     taken = {name for entry in _entries() for name in entry.names}
     for name in op.names:
         if name in taken:

@@ -32,7 +32,7 @@ RUNTIME = (
     {"subscript"},
     {"tensor"},
     {"autograd"},
-    {"dispatch", "autocast", "checkpoint"},
+    {"dispatch", "autocast", "checkpoint", "library", "testing"},
     {"flops"},
     {"nn", "optim", "data", "serialization"},
     {"amp", "utils"},
