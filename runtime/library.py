@@ -1,7 +1,6 @@
 """Ops from outside: declared in Python by a user, they stand in traces, tables and errors beside the built-in ones."""
 
 import inspect
-from collections import namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any, get_args, get_origin
 
@@ -11,7 +10,7 @@ from . import _core, registry
 from ._core import Tensor
 from .autograd import Function, no_grad
 from .errors import OpError
-from .op import Op, read_signature
+from .op import Op
 from .program import set_operators
 from .spec import Indices, Mask
 
@@ -52,35 +51,16 @@ class CustomOp:
         def body(xp: Any, *arrays: Any, **attributes: Any) -> Any:
             return self._run(arrays, attributes)
 
+        body.__name__, body.__doc__ = name, inspect.cleandoc(function.__doc__ or "")
         body.__signature__ = _signature_of_op(name, function)  # type: ignore[attr-defined]
-        inputs, rest, attributes = read_signature(name, body)
-        self.record = Op(
-            name=name,
-            doc=inspect.cleandoc(function.__doc__ or ""),
-            body=body,
-            inputs=inputs,
-            rest=rest,
-            attributes=attributes,
-            rule=None,
+        self.handle = registry.primitive(
             infer=self._infer,
-            dtype="python",
-            kinds="bifc",
             flops=self._count_flops,
-            read=None,
-            source=None,
-            samples=(),
-            domain=(-2.0, 2.0),
-            aliases=(),
+            returns=[f"out{k}" for k in range(count or 0)],
             public=False,
             method=False,
-            view=False,
-            several=count is not None,
-            returns=None if count is None else namedtuple("Results", [f"out{k}" for k in range(count)]),
-            pointwise=False,
-            differentiable=True,
-            autocast=None,
-        )
-        self.handle = registry.define(self.record)
+        )(body)
+        self.record: Op = self.handle.record
         set_operators({name: self.handle})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

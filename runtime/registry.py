@@ -106,13 +106,13 @@ def primitive(
             public and method and rest is None,
             view,
             several or bool(returns),
-            namedtuple(f"{name}_result", returns) if returns else None,
+            namedtuple(f"{name.replace('::', '_')}_result", returns) if returns else None,
             pointwise,
             updates,
             differentiable and dtype not in ("bool", "index"),
             autocast,
         )
-        return define(op)
+        return _define(op)
 
     return declare
 
@@ -166,7 +166,7 @@ def _entries() -> list[Op | Composite]:
     return [*OPS.values(), *COMPOSITES.values()]
 
 
-def define(op: Op) -> Any:
+def _define(op: Op) -> Any:
     taken = {name for entry in _entries() for name in entry.names}
     for name in op.names:
         if name in taken:
