@@ -26,6 +26,8 @@ nb::object define(nb::object record, const std::string& name, int nin, nb::objec
                   uint32_t casts, uint32_t likes, uint32_t differentiable, bool pointwise, nb::object returns,
                   nb::sequence attrs) {
   if (find_op(name)) throw nb::value_error(("there is an op called " + name + " already").c_str());
+  if (nin > kMostInputs)
+    throw nb::value_error((name + " has more than " + std::to_string(kMostInputs) + " inputs: make it a list").c_str());
   auto op = std::make_unique<Op>();
   op->id = static_cast<uint16_t>(ops().size()), op->name = name, op->nin = nin, op->dtype_rule = dtype_rule(dtypes);
   op->casts = casts, op->likes = likes, op->differentiable = differentiable, op->pointwise = pointwise;

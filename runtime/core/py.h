@@ -33,6 +33,7 @@ PyObject* call_op(const Op&, const Operand* in, int nin, const Attrs&);
 void bind_operators();  // Tensor's operator slots to the ops of those names
 PyObject* subscript(PyObject* tensor, PyObject* key);
 PyTypeObject* make_op_type();
+constexpr int kMostInputs = 16;  // of an op that takes no list
 PyObject* make_handle(Op&, bool in_place);
 Op* handle_op(PyObject*);  // null: not a handle
 struct SymbolHook {

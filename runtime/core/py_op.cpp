@@ -143,14 +143,14 @@ PyObject* call_list(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObjec
   return result;
 }
 
-PyObject* call_plain(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* out) {
+template <int kMost>  // inputs that there is room for
+PyObject* call_fixed(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* out) {
   auto* h = reinterpret_cast<OpHandle*>(self);
   const Op& op = *h->op;
-  if (op.list()) return call_list(self, args, n, names, out);
   if (n < op.nin)
     return PyErr_Format(PyExc_TypeError, "%s takes %d tensors, %zd arguments were given", op.name.c_str(), op.nin, n);
-  Operand in[kFewInputs];
-  Array cells[kFewInputs];
+  Operand in[kMost];
+  Array cells[kMost];
   bool any = false;
   for (int i = 0; i < op.nin; ++i) {
     if (!operand(args[i], in[i], cells[i])) {
@@ -179,6 +179,14 @@ PyObject* call_plain(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObje
   }
   if (in[0].tensor->grad_fn) track(args[0]);
   return Py_NewRef(args[0]);
+}
+
+PyObject* call_plain(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* out) {
+  const Op& op = *reinterpret_cast<OpHandle*>(self)->op;
+  if (op.list()) return call_list(self, args, n, names, out);
+  if (op.nin > kFewInputs) [[unlikely]]
+    return call_fixed<kMostInputs>(self, args, n, names, out);
+  return call_fixed<kFewInputs>(self, args, n, names, out);
 }
 
 // The keyword `out` is taken from the others.

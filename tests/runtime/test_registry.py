@@ -44,6 +44,20 @@ def test_a_half_declared_op_is_refused_by_what_it_lacks() -> None:
         check(declared(half_empty))
 
 
+def test_an_op_with_many_inputs() -> None:
+    @primitive(rule="same", flops=lambda *specs, out: 0, samples=(sample(*[(2,)] * 6),), differentiable=False)
+    def six_inputs(xp: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+        """The sum."""
+        return a + b + c + d + e + f
+
+    assert six_inputs(*[rt.tensor([float(n), 1.0]) for n in range(5)], 2).tolist() == [12.0, 7.0]
+    names = ", ".join(f"x{n}" for n in range(17))
+    scope: dict[str, Any] = {}
+    exec(f"def too_many(xp, {names}): return x0", scope)
+    with pytest.raises(ValueError, match="too_many has more than 16 inputs"):
+        primitive(rule="same", flops=lambda *specs, out: 0)(scope["too_many"])
+
+
 def test_a_gradient_names_what_the_op_has() -> None:
     @pointwise(source="{a}")
     def wrong_names(xp: Any, a: Any, *, axis: int = 0) -> Any:
