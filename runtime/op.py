@@ -15,6 +15,7 @@ _KINDS: dict[Any, str] = {
     bool: "b",
     float: "f",
     DType: "d",
+    DType | None: "d",
     tuple[int, ...]: "t",
     Axes: "a",
 }

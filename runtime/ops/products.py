@@ -54,7 +54,7 @@ def tensordot(a: Any, b: Any, *, axes: int | Sequence[Sequence[int]] = 2) -> Any
     11.0
     """
     if isinstance(axes, int):
-        gone_a, gone_b = range(a.ndim - axes, a.ndim), range(axes)
+        gone_a, gone_b = list(range(a.ndim - axes, a.ndim)), list(range(axes))
     else:
         gone_a, gone_b = ([i % x.ndim for i in one] for x, one in zip((a, b), axes, strict=True))
     sizes_a, sizes_b = [a.shape[i] for i in gone_a], [b.shape[i] for i in gone_b]

@@ -23,7 +23,7 @@ from .pointwise import where
     ),
     autocast="float32",
 )
-def sum(xp, a, *, axis: Axes = None, keepdims: bool = False, dtype: DType = None):
+def sum(xp, a, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None):
     """The sum over the axes, of all elements by default, in `dtype`.
 
     Without one floats keep theirs; ints and bools add up to int64, unsigned ones to uint64.
@@ -207,7 +207,7 @@ def any(xp, a, *, axis: Axes = None, keepdims: bool = False):
     ),
     autocast="float32",
 )
-def prod(xp, a, *, axis: Axes = None, keepdims: bool = False, dtype: DType = None):
+def prod(xp, a, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None):
     """The product over the axes, of all elements by default; the result's dtype is that of sum.
 
     Beside an element that is 0 its second gradient is that of the other elements alone.
