@@ -87,18 +87,16 @@ class EventReader:
                 self._flush()
         return known
 
-    def add_parsed(self, parser: "ChromeParser") -> int:
-        """Take in the columns of a parser whose file has ended; how many events they hold."""
+    def add_parsed(self, parser: "ChromeParser") -> None:
+        """Take in the columns of a parser whose file has ended."""
         self._flush()
         columns = ParsedColumns(parser, self._builder, self._number)
         places = columns.give_slices()
         self._places.append(places)
         self._added += len(places)
-        instants = columns.give_instants()
-        self._added_instants += instants
+        self._added_instants += columns.give_instants()
         columns.give_counters()
         self._last = max(self._last, columns.last_ns / 1000)
-        return len(places) + instants
 
     def _number(self, pid: Json, tid: Json) -> int:
         return self._threads.setdefault(_thread_of({"pid": pid, "tid": tid}), len(self._threads))

@@ -84,20 +84,20 @@ def _read_parsed(file: BinaryIO | gzip.GzipFile) -> Trace | None:
     from perflab.runtime._core import ChromeParser  # who only analyses traces does without
 
     parser, reader = ChromeParser(), EventReader()
-    known = 0
+    unknown = 0
     try:
         while piece := file.read(_PIECE):
             parser.feed(piece)
             others, places = parser.take_others()
             if places:
-                known += reader.add(orjson.loads(b"[" + others + b"]"), places)
+                unknown += len(places) - reader.add(orjson.loads(b"[" + others + b"]"), places)
         if not parser.done:
             return None
         metadata = orjson.loads(b"{" + parser.metadata + b"}")
-        known += reader.add_parsed(parser)
+        reader.add_parsed(parser)
     except ValueError:  # of the core and of orjson
         return None
-    if not known and (parser.events or not metadata):
+    if unknown == parser.events and (unknown or not metadata):
         return None
     return reader.build(_metadata(metadata))
 
