@@ -76,8 +76,8 @@ bool near(double a, double b, double tolerance = 1e-6) { return std::abs(a - b) 
 TEST(every_kernel_is_there_once) {
   std::map<std::string, std::set<DType>> found;
   for (const NativeKernel& k : native_kernels()) CHECK(found[k.op].insert(k.dtype).second);
-  for (const char* op :
-       {"add", "exp", "eq", "where", "sum", "amax", "argmax", "matmul", "softmax", "unbroadcast", "take", "take_grad"}) {
+  for (const char* op : {"add", "exp", "eq", "where", "sum", "amax", "argmax", "matmul", "softmax", "unbroadcast",
+                         "take", "take_grad"}) {
     CHECK(found[op].contains(DType::kFloat32) && found[op].contains(DType::kFloat64));
   }
   for (const char* op : {"copy", "astype", "assign", "concat", "unslice"}) CHECK(found[op].size() == kDTypes);
