@@ -1,6 +1,7 @@
 """Random tensors: reproducible everywhere, and distributed as they should be."""
 
 import multiprocessing
+import os
 import pickle
 import subprocess
 import sys
@@ -67,7 +68,11 @@ def test_the_numbers_are_the_same_with_any_number_of_threads(draw: Callable[...,
 def test_the_numbers_are_the_same_at_every_cpu_level(level: str) -> None:
     program = "from perflab import runtime as rt; rt.manual_seed(5); print(rt.randn(1000).numpy().tobytes().hex())"
     there = subprocess.run(
-        [sys.executable, "-c", program], env={"PERFLAB_CPU_LEVEL": level}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        env={**os.environ, "PERFLAB_CPU_LEVEL": level},
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.strip()
     rt.manual_seed(5)
     assert rt.randn(1000).numpy().tobytes().hex() == there
