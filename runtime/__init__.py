@@ -39,7 +39,6 @@ from .creation import (  # noqa: E402
     full,
     full_like,
     linspace,
-    meshgrid,
     ones,
     ones_like,
     tensor,
@@ -49,6 +48,7 @@ from .creation import (  # noqa: E402
 from .errors import (  # noqa: E402
     ArgumentError,
     AutogradError,
+    AxisError,
     DTypeError,
     FileFormatError,
     GradcheckError,
@@ -121,6 +121,7 @@ def __getattr__(name: str) -> Any:  # the ops' names, which come from their decl
 __all__ = [
     "ArgumentError",
     "AutogradError",
+    "AxisError",
     "DType",
     "DTypeError",
     "DispatchMode",
@@ -194,7 +195,6 @@ __all__ = [
     "load_metadata",
     "manual_seed",
     "memory_stats",
-    "meshgrid",
     "multinomial",
     "nan",
     "newaxis",

@@ -157,28 +157,6 @@ def eye(
     return copied(np.eye(n_rows, n_cols, k, dtype=_chosen(dtype).numpy)).requires_grad_(requires_grad)
 
 
-def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
-    """The coordinates of a grid: every vector spread over the axes of all, as views.
-
-    The vectors run along the axes in their order with "ij"; with "xy", the default as the array API has it, the first
-    two change places.
-    """
-    if indexing not in ("xy", "ij"):
-        raise ArgumentError(f"meshgrid: indexing is 'xy' or 'ij', not {indexing!r}")
-    order = list(range(len(arrays)))
-    if indexing == "xy" and len(arrays) > 1:
-        order[:2] = [1, 0]
-    shape = [0] * len(arrays)
-    for vector, axis in zip(arrays, order, strict=True):
-        shape[axis] = vector.numel()
-    spread = []
-    for vector, axis in zip(arrays, order, strict=True):
-        ones = [1] * len(arrays)
-        ones[axis] = vector.numel()
-        spread.append(vector.reshape(ones).expand(shape))
-    return spread
-
-
 def copied(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor with a copy of the array, in memory of the runtime's own allocator, which traces show."""
     made = _core.empty(array.shape, as_dtype(array.dtype))

@@ -2,6 +2,7 @@
 
     PerflabError
     ├── ShapeError        also RuntimeError and ValueError: shapes that do not fit
+    │   └── AxisError         also IndexError: an axis that a shape does not have
     ├── DTypeError        also TypeError: a dtype that an op does not take, or that nobody knows
     ├── IndexOutOfRange   also IndexError: an index outside its axis
     ├── ArgumentError     also ValueError: an argument of a good type and an impossible value
@@ -22,6 +23,10 @@ class PerflabError(Exception):
 
 class ShapeError(PerflabError, RuntimeError, ValueError):
     """Shapes that do not fit: names the op, the shapes that came, and what would fit."""
+
+
+class AxisError(ShapeError, IndexError):
+    """An axis that a shape does not have: names both."""
 
 
 class DTypeError(PerflabError, TypeError):

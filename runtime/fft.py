@@ -1,4 +1,6 @@
-"""Discrete Fourier transforms, as the array API and torch.fft name them, by NumPy's kernels. They have no gradients."""
+"""Discrete Fourier transforms, as the array API and torch.fft name them, by NumPy's kernels.
+
+They have no gradients, but for the shifts."""
 
 from typing import Any
 
@@ -6,15 +8,17 @@ import numpy as np
 
 from .creation import converted
 from .device import check_device
-from .ops.fourier import fft, fftn, hfft, ifft, ifftn, ihfft, irfft, irfftn, rfft, rfftn
+from .ops.fourier import fft, fftn, fftshift, hfft, ifft, ifftn, ifftshift, ihfft, irfft, irfftn, rfft, rfftn
 
 __all__ = [
     "fft",
     "fftfreq",
     "fftn",
+    "fftshift",
     "hfft",
     "ifft",
     "ifftn",
+    "ifftshift",
     "ihfft",
     "irfft",
     "irfftn",

@@ -5,9 +5,13 @@ matrix_transpose, outer, slogdet, solve, tensordot, trace, vecdot, vector_norm. 
 cannot do, such as to invert a singular matrix, raises LinAlgError.
 """
 
+from typing import Any
+
 from numpy.linalg import LinAlgError
 
+from .ops import part
 from .ops.decomposition import cholesky, eigh, eigvalsh, qr, svd, svdvals
+from .ops.diagonal import trace
 from .ops.linalg import matmul
 from .ops.linear import det, inv, matrix_power, slogdet, solve
 from .ops.norms import matrix_norm, norm, vector_norm
@@ -20,6 +24,7 @@ __all__ = [
     "cholesky",
     "cross",
     "det",
+    "diagonal",
     "eigh",
     "eigvalsh",
     "inv",
@@ -37,6 +42,16 @@ __all__ = [
     "svd",
     "svdvals",
     "tensordot",
+    "trace",
     "vecdot",
     "vector_norm",
 ]
+
+
+def diagonal(a: Any, *, offset: int = 0) -> Any:
+    """The diagonal of the matrices in the last two axes, `offset` above the main one, as a view.
+
+    >>> diagonal(tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
+    [1.0, 4.0]
+    """
+    return part.diagonal(a, offset=offset, dim1=-2, dim2=-1)

@@ -12,6 +12,7 @@ from .spec import Axes, Cost, DType, Indices, Mask, Spec
 _KINDS: dict[Any, str] = {
     int: "i",
     int | None: "i",
+    bool | None: "i",
     bool: "b",
     float: "f",
     DType: "d",
@@ -20,7 +21,14 @@ _KINDS: dict[Any, str] = {
     Axes: "a",
 }
 # PyTorch's spellings of the array API's names.
-_TORCH_NAMES = {"axis": "dim", "axes": "dims", "keepdims": "keepdim", "shape": "size", "k": "diagonal"}
+_TORCH_NAMES = {
+    "axis": "dim",
+    "axes": "dims",
+    "keepdims": "keepdim",
+    "shape": "size",
+    "k": "diagonal",
+    "shift": "shifts",
+}
 
 
 def torch_names(body: Callable[..., Any]) -> dict[str, str]:
@@ -116,6 +124,12 @@ class Op:
         """As the handle takes it: attributes also go by position, and what a list op joins goes in a list."""
         parameters = list(inspect.signature(self.body).parameters.values())[1:]
         return inspect.Signature([p.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters])
+
+    @property
+    def spreads(self) -> bool:
+        """Whether the items of its first attribute may stand for it, as in reshape(x, 2, 3)."""
+        first = self.attributes[:1]
+        return any(a.kind == "t" and (len(self.attributes) == 1 or a.name == "shape") for a in first)
 
     @property
     def names(self) -> tuple[str, ...]:

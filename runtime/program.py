@@ -136,7 +136,7 @@ def call_on_symbols(handle: Any, args: Sequence[Any], attributes: dict[str, Any]
         inputs, given = list(args[: len(op.inputs)]), list(args[len(op.inputs) :])
     else:
         inputs, given = list(args[0]), list(args[1:])
-    if given and op.attributes[0].kind == "t" and isinstance(given[0], int):
+    if given and op.spreads and isinstance(given[0], int):
         given = [tuple(given)]
     names = [a.name for a in op.attributes]
     tape: Tape = next(i._tape for i in inputs if isinstance(i, Symbol))

@@ -13,7 +13,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 import numpy as np
 
 from . import _core
-from .errors import ArgumentError, AutogradError, DTypeError, IndexOutOfRange, OpError, ShapeError
+from .errors import ArgumentError, AutogradError, AxisError, DTypeError, IndexOutOfRange, OpError, ShapeError
 from .op import Op, Sample, read_signature, sample, torch_names
 from .program import Symbol, call_on_symbols, set_operators, trace
 from .spec import DTYPES, Spec, bfloat16, float16
@@ -183,6 +183,7 @@ def _define(op: Op) -> Any:
         op.pointwise,
         op.returns,
         [(a.name, a.alias, a.kind, a.required, a.preset) for a in op.attributes],
+        op.spreads,
     )
     if op.autocast:
         _core.set_autocast_family(op.handle, op.autocast == "lower")
@@ -296,6 +297,6 @@ def _widened(tensor: Any) -> np.ndarray[Any, Any]:
     return array.astype(np.float32) if tensor.dtype in (float16, bfloat16) else array
 
 
-_core.set_errors(ShapeError, DTypeError, IndexOutOfRange, AutogradError, ArgumentError)
+_core.set_errors(ShapeError, DTypeError, IndexOutOfRange, AutogradError, ArgumentError, AxisError)
 _core.set_numpy_types((np.generic, np.ndarray))
 _core.set_callbacks(_infer, _run_body, trace, Symbol, call_on_symbols)

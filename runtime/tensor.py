@@ -134,6 +134,11 @@ def clamp_(self: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return self
 
 
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the size of one axis."""
+    return self.shape if dim is None else self.shape[dim]
+
+
 def zero_(self: Tensor) -> Tensor:
     """Set every element to 0, in place."""
     zeroed: Tensor = self.fill_(0)
@@ -215,6 +220,7 @@ def _install() -> None:
         "nonzero": lambda self, *, as_tuple=False: search.nonzero(self, as_tuple=as_tuple),
         "repeat": repeat,
         "view_as": lambda self, other: view(self, other.shape),
+        "size": size,
         "zero_": zero_,
         "to": to,
         "to_device": to_device,

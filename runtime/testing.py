@@ -93,7 +93,7 @@ def tensors(arrays: Arrays, requiring: set[int] | None = None) -> list[Tensor]:
 def call(entry: Op | Composite, sample: Sample, inputs: list[Any]) -> tuple[Tensor, ...]:
     attributes = {k: creation.tensor(v) if isinstance(v, np.ndarray) else v for k, v in sample.attributes.items()}
     out = entry.handle(inputs, **attributes) if is_list(entry, sample) else entry.handle(*inputs, **attributes)
-    return out if isinstance(out, tuple) else (out,)
+    return tuple(out) if isinstance(out, tuple | list) else (out,)
 
 
 def natural(op: Op) -> DType:

@@ -24,6 +24,7 @@ void join(TensorImpl* t, Node* n, uint32_t output) {  // takes a reference of n
 
 void apply_several(const Op& op, const Operand* in, int nin, const Attrs& attrs, const Array* const* arrays,
                    TensorImpl** out, int nout) {
+  if (nout == 0) return;  // the parts along an axis without elements
   std::vector<Array> results(nout);
   uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
   const Program* program = mask ? &program_for(op, in, nin, nout, mask, attrs) : nullptr;
@@ -122,7 +123,7 @@ void apply(const Op& op, const Operand* in, int nin, const Attrs& attrs, TensorI
 namespace {
 
 void refuse_overlap(const Op& op, const char* form, const TensorImpl& t) {
-  for (int i = 0; i < t.ndim; ++i)
+  for (int i = 0; t.numel > 1 && i < t.ndim; ++i)
     if (t.shape[i] > 1 && t.strides[i] == 0)
       throw Error(ErrorKind::kAutograd, op.name + form +
                                             ": more than one element of the tensor written to lies at one place in "

@@ -24,13 +24,14 @@ DTypeRule dtype_rule(const std::string& name) {
 
 nb::object define(nb::object record, const std::string& name, int nin, nb::object rule, const std::string& dtypes,
                   uint32_t casts, uint32_t likes, uint32_t differentiable, bool pointwise, nb::object returns,
-                  nb::sequence attrs) {
+                  nb::sequence attrs, bool spreads) {
   if (find_op(name)) throw nb::value_error(("there is an op called " + name + " already").c_str());
   if (nin > kMostInputs)
     throw nb::value_error((name + " has more than " + std::to_string(kMostInputs) + " inputs: make it a list").c_str());
   auto op = std::make_unique<Op>();
   op->id = static_cast<uint16_t>(ops().size()), op->name = name, op->nin = nin, op->dtype_rule = dtype_rule(dtypes);
-  op->casts = casts, op->likes = likes, op->differentiable = differentiable, op->pointwise = pointwise;
+  op->casts = casts, op->likes = likes, op->differentiable = differentiable, op->pointwise = pointwise,
+  op->spreads = spreads;
   if (!returns.is_none()) {
     op->nout = static_cast<int>(nb::len(nb::object(returns.attr("_fields"))));
     op->result_type = returns.release().ptr();
@@ -252,7 +253,7 @@ std::vector<std::string> native_dtypes(const std::string& op_name) {
 
 void bind_op(nb::module_& m) {
   m.def("define_op", define, "record"_a, "name"_a, "nin"_a, "rule"_a.none(), "dtype_rule"_a, "casts"_a, "likes"_a,
-        "differentiable"_a, "pointwise"_a, "returns"_a.none(), "attrs"_a);
+        "differentiable"_a, "pointwise"_a, "returns"_a.none(), "attrs"_a, "spreads"_a);
   m.def("finish_ops", finish_ops);
   m.def("set_callbacks", set_callbacks);
   m.def("set_subscripts", set_subscripts, "get"_a, "set"_a);

@@ -22,9 +22,10 @@ void set_dtypes(nb::sequence dtypes) {
   for (int d = 0; d < kDTypes; ++d) dtype_objects[d] = nb::object(dtypes[d]).release().ptr();
 }
 
-void set_errors(nb::object shape, nb::object dtype, nb::object index, nb::object autograd, nb::object value) {
+void set_errors(nb::object shape, nb::object dtype, nb::object index, nb::object autograd, nb::object value,
+                nb::object axis) {
   int i = 0;
-  for (nb::object* o : {&shape, &dtype, &index, &autograd, &value}) error_types[i++] = o->release().ptr();
+  for (nb::object* o : {&shape, &dtype, &index, &autograd, &value, &axis}) error_types[i++] = o->release().ptr();
 }
 
 nb::object empty(const std::vector<int64_t>& shape, nb::handle dtype) {

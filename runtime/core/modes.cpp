@@ -24,7 +24,7 @@ std::unordered_map<TensorImpl*, Cast>& cache() {
 }
 
 Tensor cast_to(TensorImpl* t, DType to) {
-  static const Op& op = *find_op("astype");
+  static const Op& op = *find_op("cast");
   Attrs attrs{};
   attrs.v[0] = static_cast<int64_t>(to);
   Operand in[] = {{t, t}};

@@ -78,6 +78,7 @@ struct Op {
   bool updates = false;    // its kernel in Python changes a part of input 0, which is the output too
   bool contracts = false;  // its work is the product of its sizes (matmul), not their sum
   std::vector<AttrSig> attrs;
+  bool spreads = false;         // the items of its first attribute may stand for it: reshape(x, 2, 3)
   int words = 0;                // of its attributes
   Kernel native[kDTypes] = {};  // by the computation's dtype
   void* record = nullptr;       // the Python declaration (runtime/registry.py), held for ever

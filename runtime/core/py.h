@@ -81,7 +81,7 @@ int visit_behind(TensorImpl*, visitproc, void* arg);
 int visit_behind(Node*, visitproc, void* arg);  // where the owner holds the node alone
 
 // --- errors
-extern PyObject* error_types[5];  // by ErrorKind
+extern PyObject* error_types[6];  // by ErrorKind
 PyObject* raise_current();        // the C++ exception in flight as Python's; returns null
 
 // --- the GIL

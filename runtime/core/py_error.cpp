@@ -5,7 +5,7 @@
 
 namespace perflab {
 
-PyObject* error_types[5] = {};
+PyObject* error_types[6] = {};
 
 PyObject* raise_current() {
   try {

@@ -53,7 +53,7 @@ bool parse_attrs(const OpHandle* h, PyObject* const* args, Py_ssize_t first, Py_
   int nattrs = static_cast<int>(op.attrs.size());
   uint64_t given = 0;
   Py_ssize_t at = first;
-  if (at < n && nattrs == 1 && op.attrs[0].kind == 't' && PyIndex_Check(args[at])) {  // reshape(x, 2, 3)
+  if (op.spreads && at < n && PyIndex_Check(args[at])) {  // reshape(x, 2, 3)
     if (!items_to_words(op.name, op.attrs[0], args + at, n - at, to.v + op.attrs[0].at)) return false;
     given = 1, at = n;
   }

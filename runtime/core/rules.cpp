@@ -96,6 +96,11 @@ void matmul(In in, int, const Attrs&, Array* out, int) {
 void concat(In in, int nin, const Attrs& at, Array* out, int) {
   if (nin == 0) fail_shape("there is nothing to join: give at least one tensor");
   const Array& first = *in[0];
+  if (at.v[0] == kNone) {  // flattened
+    out[0].ndim = 1, out[0].shape[0] = 0;
+    for (int i = 0; i < nin; ++i) out[0].shape[0] += in[i]->numel;
+    return out[0].pack();
+  }
   if (first.ndim == 0) fail_shape("0-d tensors have no axis to join along: stack them, or reshape them to (1,)");
   int axis = axis_of(first, at.v[0]);
   Array& o = out[0];
@@ -163,7 +168,8 @@ void fail_shape(const std::string& what) { throw Error(ErrorKind::kShape, what);
 int axis_of(const Layout& a, int64_t axis) {
   int64_t n = std::max<int64_t>(a.ndim, 1), i = axis < 0 && axis >= -n ? axis + n : axis;
   if (axis == kNone) fail_shape("an axis must be given for shape " + show(a));
-  if (i < 0 || i >= n) fail_shape("axis " + std::to_string(axis) + " is out of range for shape " + show(a));
+  if (i < 0 || i >= n)
+    throw Error(ErrorKind::kAxis, "axis " + std::to_string(axis) + " is out of range for shape " + show(a));
   return static_cast<int>(i);
 }
 

@@ -29,7 +29,8 @@ bool view_strides(const Layout& a, const int64_t* shape, int n, int64_t* strides
   return true;
 }
 
-void reshape_to(const Array& a, const int64_t* shape, int n, Array& o) {
+// copy: 1 always, 0 never, kNone where the strides allow no view.
+void reshape_to(const Array& a, const int64_t* shape, int n, Array& o, int64_t copy = kNone) {
   int64_t count = 1;
   for (int i = 0; i < n; ++i) count *= shape[i];
   if (count != a.numel) {
@@ -38,6 +39,10 @@ void reshape_to(const Array& a, const int64_t* shape, int n, Array& o) {
   }
   int64_t strides[kMaxDim];
   bool view = a.contig || view_strides(a, shape, n, strides);
+  if (!view && copy == 0)
+    fail_shape("shape " + show(a) + " with its strides has no view of shape " + show(shape, n) +
+               ": leave out copy=False");
+  if (copy == 1) view = false;
   if (view) o.alias(a);
   o.ndim = static_cast<uint8_t>(n);
   std::copy_n(shape, n, o.shape);
@@ -64,7 +69,7 @@ void reshape(In in, int, const Attrs& at, Array* out, int) {
     if (known == 0 || a.numel % known) fail_shape("shape " + show(a) + " cannot become " + show(at.v + 1, n));
     shape[open] = a.numel / known;
   }
-  reshape_to(a, shape, n, out[0]);
+  reshape_to(a, shape, n, out[0], at.v[kTupleWords]);
 }
 
 void reshape_like(In in, int, const Attrs&, Array* out, int) { reshape_to(*in[0], in[1]->shape, in[1]->ndim, out[0]); }
@@ -235,7 +240,7 @@ void bitcast(In in, int, const Attrs& at, Array* out, int) {
 }
 
 constexpr ShapeRule kRules[] = {
-    {"reshape", "t", reshape},
+    {"reshape", "ti", reshape},
     {"reshape_like", "", reshape_like},
     {"transpose", "ii", transpose},
     {"permute", "t", permute},

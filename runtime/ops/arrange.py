@@ -104,21 +104,21 @@ def repeat_interleave(a, repeats, axis=None):
     rule="same",
     dtype="first",
     kinds="bifc",
-    flops=lambda a, out, shifts, axis: 0,
-    samples=(sample((5,), shifts=(2,)), sample((2, 3), shifts=(1, -4), axis=(0, 1)), sample((2, 3), shifts=(2,))),
+    flops=lambda a, out, shift, axis: 0,
+    samples=(sample((5,), shift=(2,)), sample((2, 3), shift=(1, -4), axis=(0, 1)), sample((2, 3), shift=(2,))),
 )
-def roll(xp, a, *, shifts: tuple[int, ...], axis: Axes = None):
+def roll(xp, a, *, shift: tuple[int, ...], axis: Axes = None):
     """The elements moved along the axes, those that leave at one end coming in at the other; without axes, flattened.
 
     >>> roll(tensor([1.0, 2.0, 3.0]), 1).tolist()
     [3.0, 1.0, 2.0]
     """
-    return xp.roll(a, shifts if axis is not None else shifts[0], axis)
+    return xp.roll(a, shift if axis is not None else shift[0], axis)
 
 
 @roll.vjp
-def _(ct, *, shifts: tuple[int, ...], axis: Axes):
-    return roll(ct, tuple(-n for n in shifts), axis)
+def _(ct, *, shift: tuple[int, ...], axis: Axes):
+    return roll(ct, tuple(-n for n in shift), axis)
 
 
 def _reversed(a: Any, axes: Sequence[int]) -> Any:
@@ -216,7 +216,7 @@ def column_stack(arrays):
 
 @composite(samples=(sample((2,), (3,)), sample((2,), (3,), indexing="ij")), method=False)
 def meshgrid(*tensors, indexing="xy"):
-    """The coordinates of the points of a grid: one tensor for each axis, as views.
+    """The coordinates of the points of a grid: one tensor for each axis, as views, in a list.
 
     indexing: "xy", where the first two axes are exchanged, as the array API has it, or "ij".
 
@@ -233,7 +233,7 @@ def meshgrid(*tensors, indexing="xy"):
     order = [1, 0, *range(2, len(axes))] if swap else list(range(len(axes)))
     shape = [sizes[i] for i in order]
     cut = [reshape(a, tuple(-1 if order[k] == i else 1 for k in range(len(axes)))) for i, a in enumerate(axes)]
-    return tuple(a.expand(tuple(shape)) for a in cut)
+    return [a.expand(tuple(shape)) for a in cut]
 
 
 @composite(samples=(sample((2,), (3,)), sample((2,))), method=False)

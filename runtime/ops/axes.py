@@ -114,13 +114,13 @@ def broadcast_shapes(*shapes):
 
 @composite(samples=(), method=False, aliases=("broadcast_arrays",))
 def broadcast_tensors(*tensors):
-    """The tensors broadcast to one shape, as views.
+    """The tensors broadcast to one shape, as views, in a list.
 
     >>> [x.tolist() for x in broadcast_tensors(tensor([1.0, 2.0]), tensor([[0.0]]))]
     [[[1.0, 2.0]], [[0.0, 0.0]]]
     """
     shape = broadcast_shapes(*(t.shape for t in tensors))
-    return tuple(t if t.shape == shape else expand(t, shape) for t in tensors)
+    return [t if t.shape == shape else expand(t, shape) for t in tensors]
 
 
 def _each(function: Any, tensors: Sequence[Any]) -> Any:

@@ -1,9 +1,12 @@
 """The same values in another place or dtype."""
 
+from typing import Any
+
 from .. import _core
+from ..device import check_device
 from ..op import sample
-from ..registry import primitive
-from ..spec import DType, Spec, float32, float64
+from ..registry import composite, primitive
+from ..spec import DType, Spec, as_dtype, float32, float64
 from .grads import astype_like, unbroadcast
 
 
@@ -12,19 +15,32 @@ from .grads import astype_like, unbroadcast
     dtype="attr",
     flops=lambda a, out, dtype: 0,
     samples=(sample((2, 3), dtype=float64), sample((), dtype=float32)),
+    public=False,
 )
-def astype(xp, a, *, dtype: DType):
+def cast(xp, a, *, dtype: DType):
     """A copy of a with its elements in another dtype; of complex numbers, ints and floats take the real part.
 
-    >>> astype(tensor([1.5, -2.5]), int32).tolist()
+    >>> cast(tensor([1.5, -2.5]), int32).tolist()
     [1, -2]
     """
     return (a.real if a.dtype.kind == "c" and dtype.kind in "if" else a).astype(dtype.numpy)
 
 
-@astype.vjp
+@cast.vjp
 def _(ct, a: Spec):
     return astype_like(ct, a)
+
+
+@composite(samples=(sample((2, 3), dtype=float64), sample((), dtype=float32)))
+def astype(a: Any, dtype: Any, *, copy: bool = True, device: Any = None) -> Any:
+    """A copy of a with its elements in another dtype; with `copy=False` a itself where it has that dtype already.
+
+    >>> astype(tensor([1.5, -2.5]), int32).tolist()
+    [1, -2]
+    """
+    check_device(device)
+    wanted = as_dtype(dtype)
+    return a if not copy and a.dtype is wanted else cast(a, dtype=wanted)
 
 
 @primitive(rule="same", dtype="first", flops=lambda a, out: 0, samples=(sample((2, 3)), sample(())), aliases=("clone",))

@@ -8,7 +8,7 @@ from .. import _core
 from ..errors import ShapeError
 from ..op import sample
 from ..registry import composite, primitive
-from .cast import astype
+from ..spec import DType
 from .compare import eq, gt
 from .index import take_along
 from .part import place
@@ -42,13 +42,13 @@ def _running(xp: Any, ufunc: Any, a: Any, axis: int, reverse: bool) -> Any:
 @primitive(
     rule="same_axis",
     dtype="sum",
-    flops=lambda a, out, axis, reverse: a.size,
+    flops=lambda a, out, axis, reverse, dtype: a.size,
     samples=_SAMPLES,
     public=False,
     kinds="bifc",
 )
-def running_sum(xp, a, *, axis: int, reverse: bool = False):
-    """The sum of each element and those before it along an axis, or of those after it.
+def running_sum(xp, a, *, axis: int, reverse: bool = False, dtype: DType | None = None):
+    """The sum of each element and those before it along an axis, or of those after it; in `dtype` as sum has it.
 
     >>> running_sum(tensor([1.0, 2.0, 3.0]), axis=0, reverse=True).tolist()
     [6.0, 5.0, 3.0]
@@ -64,13 +64,13 @@ def _(ct, *, axis: int, reverse: bool):
 @primitive(
     rule="same_axis",
     dtype="sum",
-    flops=lambda a, out, axis: a.size,
+    flops=lambda a, out, axis, dtype: a.size,
     samples=(sample((4,), axis=0), sample((2, 3), axis=-1)),
     public=False,
     kinds="bifc",
 )
-def running_product(xp, a, *, axis: int):
-    """The product of each element and those before it along an axis.
+def running_product(xp, a, *, axis: int, dtype: DType | None = None):
+    """The product of each element and those before it along an axis; in `dtype` as sum has it.
 
     >>> running_product(tensor([1.0, 2.0, 3.0]), axis=0).tolist()
     [1.0, 2.0, 6.0]
@@ -132,7 +132,7 @@ def cumsum(a, axis, *, dtype=None):
     >>> cumsum(tensor([1.0, 2.0, 3.0]), 0).tolist()
     [1.0, 3.0, 6.0]
     """
-    return running_sum(a if dtype is None else astype(a, dtype), axis)
+    return running_sum(a, axis, dtype=dtype)
 
 
 @composite(samples=(sample((2, 3), axis=1), sample((), axis=0)))
@@ -142,7 +142,7 @@ def cumprod(a, axis, *, dtype=None):
     >>> cumprod(tensor([1.0, 2.0, 3.0]), 0).tolist()
     [1.0, 2.0, 6.0]
     """
-    return running_product(a if dtype is None else astype(a, dtype), axis)
+    return running_product(a, axis, dtype=dtype)
 
 
 def _with_initial(a: Any, axis: int, initial: float) -> Any:

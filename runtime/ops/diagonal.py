@@ -99,8 +99,7 @@ def trace(a, *, offset=0, dtype=None):
     >>> trace(tensor([[1.0, 2.0], [3.0, 4.0]])).item()
     5.0
     """
-    found = diagonal(a, offset, -2, -1)
-    return sum(found if dtype is None else found.astype(dtype), -1)
+    return sum(diagonal(a, offset, -2, -1), -1, dtype=dtype)
 
 
 @composite(samples=(sample((2, 2), (1, 3)), sample((2,), ())), method=False)

@@ -12,6 +12,7 @@ from ..errors import ArgumentError
 from ..op import sample
 from ..registry import composite, primitive
 from ..spec import Spec, complex64, complex128, float32, float64
+from .arrange import roll
 from .complex import conj
 
 _NORMS = ("backward", "ortho", "forward")  # as numbers: their places
@@ -230,3 +231,31 @@ def ihfft(a: Any, *, n: int | None = None, axis: int = -1, norm: str = "backward
     """
     _norm(norm)
     return conj(rfftn(a, s=_one(n), axes=(axis,), norm=_REVERSED[norm]))
+
+
+@composite(samples=(sample((5,)), sample((3, 4), axes=1)), public=False)
+def fftshift(a: Any, *, axes: int | Sequence[int] | None = None) -> Any:
+    """Move frequency 0 to the middle of the axes, all by default.
+
+    >>> fftshift(tensor([0, 1, 2, -2, -1])).tolist()
+    [-2, -1, 0, 1, 2]
+    """
+    along = _along(a, axes)
+    return roll(a, tuple(a.shape[i] // 2 for i in along), along)
+
+
+@composite(samples=(sample((5,)), sample((3, 4), axes=1)), public=False)
+def ifftshift(a: Any, *, axes: int | Sequence[int] | None = None) -> Any:
+    """The inverse of fftshift.
+
+    >>> ifftshift(tensor([-2, -1, 0, 1, 2])).tolist()
+    [0, 1, 2, -2, -1]
+    """
+    along = _along(a, axes)
+    return roll(a, tuple(-(a.shape[i] // 2) for i in along), along)
+
+
+def _along(a: Any, axes: int | Sequence[int] | None) -> tuple[int, ...]:
+    if axes is None:
+        return tuple(range(a.ndim))
+    return (axes,) if isinstance(axes, int) else tuple(axes)

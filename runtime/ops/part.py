@@ -3,7 +3,7 @@
 import itertools
 from typing import Any
 
-from ..errors import ArgumentError, IndexOutOfRange, ShapeError
+from ..errors import ArgumentError, AxisError, IndexOutOfRange, ShapeError
 from ..op import sample
 from ..registry import composite, primitive
 from ..spec import Spec
@@ -20,9 +20,9 @@ def window(a: Any, axis: int, start: int, size: int, step: int = 1) -> Any:
 
 
 def place(axis: int, ndim: int, name: str) -> int:
-    """The axis counted from the first; ShapeError when there is none."""
+    """The axis counted from the first; AxisError when there is none."""
     if not -ndim <= axis < ndim:
-        raise ShapeError(f"{name}: axis {axis} is out of range for {ndim} axes")
+        raise AxisError(f"{name}: axis {axis} is out of range for {ndim} axes")
     return axis % ndim
 
 

@@ -212,7 +212,10 @@ def tanh(xp, a):
     >>> tanh(tensor([0.0])).tolist()
     [0.0]
     """
-    return xp.tanh(a)
+    out = xp.asarray(xp.tanh(a))
+    if a.dtype.kind == "c":  # the sign of NumPy's zero turns with the angle at an infinity
+        xp.copyto(out.imag, xp.copysign(0, a.imag), where=xp.isinf(a.real) & xp.isfinite(a.imag))
+    return out
 
 
 @tanh.vjp

@@ -24,6 +24,8 @@ def vecdot(a: Any, b: Any, *, axis: int = -1) -> Any:
     >>> vecdot(tensor([1.0, 2.0]), tensor([3.0, 4.0])).tolist()
     11.0
     """
+    if a.shape[axis] != b.shape[axis]:
+        raise ShapeError(f"vecdot: {a.shape} and {b.shape} differ in size along axis {axis}")
     product = (conj(a) if a.dtype.is_complex else a) * b
     return sum(product, axis=axis, dtype=product.dtype)
 

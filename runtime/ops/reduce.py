@@ -1,5 +1,7 @@
 """Reductions: fewer elements along some axes."""
 
+from typing import Any
+
 import numpy as np
 
 from ..op import sample
@@ -90,7 +92,7 @@ def amax(xp, a, *, axis: Axes = None, keepdims: bool = False):
     return xp.max(a, axis=axis, keepdims=keepdims)
 
 
-def shared(ct, a, out, axis, keepdims):
+def shared(ct: Any, a: Any, out: Any, axis: Any, keepdims: Any) -> Any:
     """The gradient of an extremum: among the elements that are equal to it, in equal parts."""
     winners = a == expand_reduced(out, a, axis=axis, keepdims=keepdims)
     share = ct / sum(winners, axis=axis, keepdims=keepdims)

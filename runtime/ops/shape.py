@@ -19,8 +19,10 @@ from .grads import reshape_like, unbroadcast
         sample((0, 2), shape=(4, 0)),
     ),
 )
-def reshape(xp, a, *, shape: tuple[int, ...]):
+def reshape(xp, a, *, shape: tuple[int, ...], copy: bool | None = None):
     """a in another shape, with as many elements; one size may be -1. A view where the strides allow one, else a copy.
+
+    copy: True for a copy in any case, False for a view or, where there is none, ShapeError.
 
     >>> reshape(tensor([1.0, 2.0, 3.0, 4.0]), (2, 2)).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
@@ -272,11 +274,12 @@ def _(ct, *, axis, index):
         sample([(2, 3), (4, 3)]),
         sample([(2, 3), (2, 0), (2, 1)], axis=-1),
         sample([(2,)], axis=0),
+        sample([(2, 3), (), (0,)], axis=None),
     ),
     aliases=("cat", "concatenate"),
 )
-def concat(xp, *arrays, axis: int = 0):
-    """Tensors joined along an axis; their other sizes are equal.
+def concat(xp, *arrays, axis: int | None = 0):
+    """Tensors joined along an axis; their other sizes are equal. With None, flattened and joined.
 
     >>> concat([tensor([1.0]), tensor([2.0, 3.0])]).tolist()
     [1.0, 2.0, 3.0]
@@ -295,17 +298,22 @@ def _(ct, arrays: tuple[Spec, ...], *, axis):
     view=True,
     several=True,
     public=False,
-    samples=(sample([(6, 3), (2, 3), (4, 3)], axis=0), sample([(2, 4), (2, 3), (2, 0), (2, 1)], axis=-1)),
+    samples=(
+        sample([(6, 3), (2, 3), (4, 3)], axis=0),
+        sample([(2, 4), (2, 3), (2, 0), (2, 1)], axis=-1),
+        sample([(7,), (2, 3), ()], axis=None),
+    ),
 )
-def unconcat(xp, a, *likes: Spec, axis: int):
+def unconcat(xp, a, *likes: Spec, axis: int | None):
     """Undo a join: a divided along the axis into parts as long as each of `likes`, as views.
 
     >>> [part.tolist() for part in unconcat([tensor([1.0, 2.0, 3.0]), tensor([0.0]), tensor([0.0, 0.0])], axis=0)]
     [[1.0], [2.0, 3.0]]
     """
-    sizes = [like.shape[axis] for like in likes]
+    sizes = [like.size if axis is None else like.shape[axis] for like in likes]
     ends = [sum(sizes[:i]) for i in range(1, len(sizes))]
-    return tuple(xp.split(a, ends, axis=axis))
+    parts = xp.split(a, ends, axis=axis or 0)
+    return tuple(p.reshape(like.shape) if axis is None else p for p, like in zip(parts, likes, strict=True))
 
 
 @unconcat.vjp

@@ -80,7 +80,7 @@ TEST(every_kernel_is_there_once) {
                          "take", "take_grad"}) {
     CHECK(found[op].contains(DType::kFloat32) && found[op].contains(DType::kFloat64));
   }
-  for (const char* op : {"copy", "astype", "assign", "concat", "unslice"}) CHECK(found[op].size() == kDTypes);
+  for (const char* op : {"copy", "cast", "assign", "concat", "unslice"}) CHECK(found[op].size() == kDTypes);
   const std::string name = cpu_level();
   CHECK(name == "baseline" || name == "x86-64-v3" || name == "x86-64-v4");
 }

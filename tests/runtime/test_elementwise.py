@@ -84,3 +84,8 @@ def test_differences_of_what_is_joined() -> None:
 def test_expm1_of_complex_infinities() -> None:
     got = rt.expm1(rt.tensor([complex(-inf, 1), complex(inf, 0)])).tolist()
     assert got == [-1, inf]
+
+
+def test_tanh_of_complex_infinities_keeps_the_sign_of_the_angle() -> None:
+    got = rt.tanh(rt.tensor([complex(inf, 2), complex(-inf, -2)])).tolist()
+    assert got == [1, -1] and [math.copysign(1, z.imag) for z in got] == [1, -1]

@@ -39,6 +39,12 @@ def test_frequencies() -> None:
     assert rt.fft.rfftfreq(4).tolist() == [0, 0.25, 0.5] and rt.fft.fftfreq(3).dtype is rt.float32
 
 
+def test_shifts_are_undone() -> None:
+    x = rt.tensor(REAL)
+    np.testing.assert_array_equal(rt.fft.fftshift(x, axes=1).numpy(), np.fft.fftshift(REAL, axes=1))
+    assert rt.fft.ifftshift(rt.fft.fftshift(x)).tolist() == REAL.tolist()
+
+
 def test_an_unknown_norm_is_refused() -> None:
     with pytest.raises(rt.ArgumentError, match="there is no norm 'other'"):
         rt.fft.fft(rt.ones(2), norm="other")

@@ -67,6 +67,18 @@ def test_errors_say_what_came() -> None:
         rt.linalg.det(rt.tensor([[1]]))
 
 
+def test_diagonals_are_of_the_last_two_axes() -> None:
+    x = rt.tensor(A)
+    np.testing.assert_allclose(rt.linalg.diagonal(x, offset=1).numpy(), np.diagonal(A, 1, -2, -1))
+    np.testing.assert_allclose(rt.linalg.trace(x).numpy(), np.trace(A, axis1=-2, axis2=-1))
+    assert rt.linalg.trace(rt.ones((2, 2), dtype=rt.uint8), dtype=rt.uint8).dtype is rt.uint8
+
+
+def test_vecdot_does_not_stretch_the_axis_that_it_sums() -> None:
+    with pytest.raises(rt.ShapeError, match=r"vecdot: \(3,\) and \(1,\) differ in size along axis -1"):
+        rt.vecdot(rt.ones(3), rt.ones(1))
+
+
 def test_tensordot_over_named_axes_is_numpy_s() -> None:
     b = np.random.default_rng(1).normal(size=(3, 4, 2))
     got = rt.tensordot(rt.tensor(A), rt.tensor(b), axes=((-1, 0), (0, 2)))

@@ -107,6 +107,15 @@ void copy_op(In in, int, const Attrs&, Array* out, int) {
 void assign(In in, int, const Attrs&, Array* out, int) { copy_any(*in[1], out[0]); }
 
 void concat(In in, int nin, const Attrs& at, Array* out, int) {
+  if (at.v[0] == kNone) {  // flattened
+    Layout part = out[0];
+    for (int i = 0; i < nin; ++i) {
+      part.take_shape(*in[i]);
+      if (part.numel) copy_any(*in[i], part);
+      part.data = part.as<char>() + part.bytes();
+    }
+    return;
+  }
   const int axis = axis_of(out[0], at.v[0]);
   Layout part = out[0];
   const int64_t step = part.strides[axis] * static_cast<int64_t>(item_size(part.dtype));
@@ -150,7 +159,7 @@ Array cast(const Array& a, DType to) {
 void add_copy_kernels(KernelTable& table) {
   for (int i = 0; i < kDTypes; ++i) {
     const DType d = static_cast<DType>(i);
-    for (const char* op : {"copy", "reshape", "reshape_like", "astype", "astype_like"}) table.add(op, d, copy_op);
+    for (const char* op : {"copy", "reshape", "reshape_like", "cast", "astype_like"}) table.add(op, d, copy_op);
     table.add("assign", d, assign);
     table.add("concat", d, concat);
     table.add("unslice", d, unslice);
