@@ -268,7 +268,7 @@ TEST(elements_are_taken_and_added_back) {
   Array rows = floats({3, 3});
   const Array* in[] = {&table, &ids};
   Attrs axis;
-  axis.v[0] = 0;
+  axis.v[0] = 0, axis.v[1] = true;  // negative ones count from the end
   kernel("take", DType::kFloat32)(in, 2, axis, &rows, 1);
   CHECK(rows.as<float>()[0] == 6 && rows.as<float>()[5] == 11 && rows.as<float>()[6] == 6);
   Array grad = floats({4, 3});
