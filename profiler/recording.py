@@ -167,6 +167,7 @@ class _Conversion:
             running = Stretch.joined((running, stretch.at((kind == OP) | (kind == GIL))))
             ready = _middle(running, self._ns) < until
             middle, running = running.at(ready), running.at(~ready)
+            middle = middle.at(np.argsort(middle.number))  # of one moment: as recorded, wherever a stretch was cut
             self._add_middle(middle)
             if self._memory:
                 self._memory.add(stretch, middle, self._tracks, until)

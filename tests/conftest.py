@@ -2,6 +2,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No test asserts a time, and a busy machine is slow.
+settings.register_profile("perflab", deadline=None)
+settings.load_profile("perflab")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -48,7 +48,7 @@ events = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(events, max_size=12), st.sampled_from([None, 0, 1]), st.booleans(), st.booleans())
 def test_any_events_are_read_alike(given_events: list[Any], indent: int | None, ascii: bool, bare: bool) -> None:
     for event in given_events:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.profiler import Trace, TraceBuilder, Track, chrome, chrome_write
@@ -82,7 +82,6 @@ def events(trace: Trace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@settings(deadline=None)
 @given(traces())
 def test_what_is_written_comes_back(trace: Trace) -> None:
     data = b"".join(encode(trace))
