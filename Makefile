@@ -20,7 +20,7 @@ requirements = $(PY) -c 'import functools, sys, tomllib; \
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 .DELETE_ON_ERROR:
-.PHONY: help build demo test wheel-test test-torch conformance lint format asan bench bench-peers clean
+.PHONY: help build demo test wheel-test test-torch conformance gate lint format asan bench bench-peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -94,6 +94,9 @@ test: build $(VENV)/.test $(VENV)/.browser $(BUILD)/core_tests wheel-test ## eve
 
 test-torch: build $(VENV)/.torch ## the tests that compare with PyTorch, which it installs
 	@$(PY) -m pytest -q -m torch
+
+gate: build $(VENV)/.test ## hold what the benchmarks do against benchmarks/counters.json (UPDATE=1 accepts it as it is now)
+	@$(PY) -m pytest benchmarks -q --benchmark-disable --perflab-counters benchmarks/counters.json $(if $(UPDATE),--perflab-update)
 
 # A checkout of data-apis/array-api-tests with its submodule. What it requires is installed once; the run is offline.
 $(VENV)/.conformance: $(VENV)/.made
