@@ -25,12 +25,13 @@ class _Conv(Module):
         in_channels: int,
         out_channels: int,
         kernel_size: Size,
-        stride: Size,
-        padding: Size | str,
-        dilation: Size,
-        groups: int,
-        bias: bool,
-        dtype: DType | None,
+        stride: Size = 1,
+        padding: Size | str = 0,
+        dilation: Size = 1,
+        groups: int = 1,
+        bias: bool = True,
+        *,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         name = type(self).__name__
@@ -75,21 +76,6 @@ class Conv1d(_Conv):
 
     _axes = 1
 
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Size,
-        stride: Size = 1,
-        padding: Size | str = 0,
-        dilation: Size = 1,
-        groups: int = 1,
-        bias: bool = True,
-        *,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
-
     def forward(self, input: Tensor) -> Tensor:
         return F.conv1d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
@@ -98,21 +84,6 @@ class Conv2d(_Conv):
     """functional.conv2d with its weight and bias: (N, in_channels, rows, columns) to (N, out_channels, ...)."""
 
     _axes = 2
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: Size,
-        stride: Size = 1,
-        padding: Size | str = 0,
-        dilation: Size = 1,
-        groups: int = 1,
-        bias: bool = True,
-        *,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
@@ -135,7 +106,7 @@ class _ConvTranspose(_Conv):
         *,
         dtype: DType | None = None,
     ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype)
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype=dtype)
         self.output_padding = sizes(type(self).__name__, "output_padding", output_padding, self._axes)
 
     def _more(self, input: Tensor, output_size: Size | None) -> tuple[int, ...]:

@@ -29,12 +29,10 @@ def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
     return _ACTIVATIONS[given]
 
 
-class TransformerEncoderLayer(Module):
-    """Self-attention, then two linear maps for each place; each is added to its input and normalised.
+class _Layer(Module):
+    """Attentions, two linear maps, and a norm and a dropout for each of these parts."""
 
-    (L, N, d_model), or (N, L, d_model) with batch_first, to the same; also without N. norm_first: the inputs are
-    normalised instead of the sums.
-    """
+    _attentions: tuple[str, ...]
 
     def __init__(
         self,
@@ -51,16 +49,38 @@ class TransformerEncoderLayer(Module):
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
+        for name in self._attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype))
         self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
         self.dropout = Dropout(dropout)
         self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
         self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
+        parts = range(1, len(self._attentions) + 2)
+        for i in parts:
+            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype))
+        for i in parts:
+            setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
+
+    def _feed(self, x: Tensor) -> Tensor:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))  # type: ignore[no-any-return]
+
+    def _through(self, x: Tensor, *parts: Callable[[Tensor], Tensor]) -> Tensor:
+        """Each part in turn: its result, with dropout, is added to its input; one of the two is normalised."""
+        for i, part in enumerate(parts, 1):
+            norm, dropout = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
+            x = x + dropout(part(norm(x))) if self.norm_first else norm(x + dropout(part(x)))
+        return x
+
+
+class TransformerEncoderLayer(_Layer):
+    """Self-attention, then two linear maps for each place; each is added to its input and normalised.
+
+    (L, N, d_model), or (N, L, d_model) with batch_first, to the same; also without N. norm_first: the inputs are
+    normalised instead of the sums.
+    """
+
+    _attentions = ("self_attn",)
 
     def forward(
         self,
@@ -72,51 +92,15 @@ class TransformerEncoderLayer(Module):
         """src_mask and src_key_padding_mask are MultiheadAttention's attn_mask and key_padding_mask."""
 
         def attend(x: Tensor) -> Tensor:
-            out, _ = self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)
-            return self.dropout1(out)  # type: ignore[no-any-return]
+            return self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)[0]  # type: ignore[no-any-return]
 
-        def feed(x: Tensor) -> Tensor:
-            return self.dropout2(self.linear2(self.dropout(self.activation(self.linear1(x)))))  # type: ignore[no-any-return]
-
-        x = src
-        if self.norm_first:
-            x = x + attend(self.norm1(x))
-            return x + feed(self.norm2(x))
-        x = self.norm1(x + attend(x))
-        return self.norm2(x + feed(x))  # type: ignore[no-any-return]
+        return self._through(src, attend, self._feed)
 
 
-class TransformerDecoderLayer(Module):
+class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output, then two linear maps for each place, as in the encoder."""
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = F.relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        *,
-        dtype: DType | None = None,
-    ) -> None:
-        super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
-        self.norm2 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
-        self.norm3 = LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self.activation = _activation(activation)
+    _attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self,
@@ -132,26 +116,14 @@ class TransformerDecoderLayer(Module):
         """memory: the encoder's output, (S, N, d_model). The masks are MultiheadAttention's, of tgt and of memory."""
 
         def attend(x: Tensor) -> Tensor:
-            out, _ = self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)
-            return self.dropout1(out)  # type: ignore[no-any-return]
+            return self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0]  # type: ignore[no-any-return]
 
         def recall(x: Tensor) -> Tensor:
-            out, _ = self.multihead_attn(
+            return self.multihead_attn(  # type: ignore[no-any-return]
                 x, memory, memory, memory_key_padding_mask, False, memory_mask, is_causal=memory_is_causal
-            )
-            return self.dropout2(out)  # type: ignore[no-any-return]
+            )[0]
 
-        def feed(x: Tensor) -> Tensor:
-            return self.dropout3(self.linear2(self.dropout(self.activation(self.linear1(x)))))  # type: ignore[no-any-return]
-
-        x = tgt
-        if self.norm_first:
-            x = x + attend(self.norm1(x))
-            x = x + recall(self.norm2(x))
-            return x + feed(self.norm3(x))
-        x = self.norm1(x + attend(x))
-        x = self.norm2(x + recall(x))
-        return self.norm3(x + feed(x))  # type: ignore[no-any-return]
+        return self._through(tgt, attend, recall, self._feed)
 
 
 def _copies(layer: Module, num_layers: int) -> ModuleList:
