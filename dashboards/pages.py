@@ -15,7 +15,21 @@ from perflab.profiler.analysis.gil import gil_waits
 from perflab.profiler.analysis.memory import memory_curve
 from perflab.profiler.analysis.steps import steps as steps_of
 
-from . import assets, compare, gil, headline, intervals, memory, optable, series, stepchoice, theme, timeline, units
+from . import (
+    assets,
+    compare,
+    gil,
+    graph,
+    headline,
+    intervals,
+    memory,
+    optable,
+    series,
+    stepchoice,
+    theme,
+    timeline,
+    units,
+)
 from .errors import StepNotFound
 from .views import CompareView, RunRow, RunsView, RunView, SeriesLink, SeriesView, TraceView
 
@@ -40,7 +54,7 @@ def run_page(view: RunView) -> str:
 
 
 def trace_page(view: TraceView) -> str:
-    """One trace: headline numbers, the timeline of a step, ops, memory, GIL waits.
+    """One trace: headline numbers, the timeline of a step, ops, memory, GIL waits, the autograd graph of the step.
 
     Raises StepNotFound where the step asked for is not in the trace.
     """
@@ -54,7 +68,8 @@ def trace_page(view: TraceView) -> str:
     waits = gil_waits(trace)
     curve = memory_curve(trace)
     recorded = curve if len(curve.time) else None
-    drawn = timeline.select(trace, stepchoice.window(step, span))
+    window = stepchoice.window(step, span)
+    drawn = timeline.select(trace, window)
     figures: dict[str, go.Figure] = {}
     if len(drawn.rows):
         figures["timeline"] = timeline.figure(trace, drawn)
@@ -77,6 +92,7 @@ def trace_page(view: TraceView) -> str:
         colours={"allocated": theme.ALLOCATED, "reserved": theme.RESERVED},
         gil_rows=gil.rows(trace, waits),
         gil_note=gil.note(waits),
+        graph=graph.picture(trace, window),
     )
 
 

@@ -1,9 +1,10 @@
 """The recorder's events as numpy sees them: one record of 64 bytes each.
 
-t0, t1, t2  ticks. op: begins, its kernel begins, both end. node, annotation, step, composite: begin, 0, end.
-            gil: asked, got, gave back. alloc, free: the moment in t0 and t2.
+t0, t1, t2  ticks. op: begins, its kernel begins, both end. node, annotation, step, composite, leaf: begin, 0, end.
+            gil: asked, got, gave back. alloc, free: the moment in t0 and t2. edge: those of its node, which it follows.
 name        op, node: op id; gil, annotation, composite: id of an interned string; step: its number.
 sequence    op: number of the backward node that it made, 0 none; node: its number.
+address     edge: number of the node that it leads to, or which leaf; leaf: which one.
 """
 
 import numpy as np
@@ -12,10 +13,13 @@ EVENT = np.dtype(
     [("t0", "<i8"), ("t1", "<i8"), ("t2", "<i8"), ("kind", "<u2"), ("flags", "<u2"), ("name", "<u4"),
      ("sequence", "<u8"), ("address", "<u8"), ("bytes", "<u8"), ("shapes", "<u4"), ("scope", "<u4")]
 )  # fmt: skip
-OP, NODE, ALLOC, FREE, GIL, ANNOTATION, STEP_MARK, COMPOSITE = range(1, 9)  # values of `kind`; 0 is no event
+OP, NODE, ALLOC, FREE, GIL, ANNOTATION, STEP_MARK, COMPOSITE, EDGE, LEAF = range(
+    1, 11
+)  # values of `kind`; 0 is no event
 
 BACKENDS = ("view", "native", "numpy")  # bits 0-2 of an op's flags; a view has no kernel
 HAS_KERNEL = 7
 DTYPE_SHIFT, DTYPE_MASK = 3, 31  # bits 3-7: the code of its output's dtype
 OUTPUT_ALLOCATED = 1 << 8
 NAME_INTERNED = 1  # flag of a node: its name is an interned string
+TO_LEAF = 1  # flag of an edge

@@ -1,8 +1,9 @@
 """Turns the recorder's events into a Trace. Needs no runtime: arrays and tables of names in, columns out.
 
 On a thread's track lie steps and annotations, composites and backward nodes, ops, and in each op its kernel: they
-nest. Waiting for the GIL and holding it begin and end anywhere, so they lie on a track of their own beside it; its tid
-is the thread's plus `GIL_TID`, and the argument `Thread` of its slices is the thread's tid.
+nest. Arrows lead from each node to the nodes that ran behind it, and to the sums into gradients of leaves. Waiting for
+the GIL and holding it begin and end anywhere, so they lie on a track of their own beside it; its tid is the thread's
+plus `GIL_TID`, and the argument `Thread` of its slices is the thread's tid.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .analysis.gil import HELD, THREAD, WAIT
+from .analysis.graph import ACCUMULATE, EDGE_FLOW, FORWARD_FLOW, LEAF_ARG
 from .analysis.ops import MEMORY
 from .analysis.steps import STEP
 from .builder import TraceBuilder
+from .edges import EdgeEnds
 from .events import (
     ALLOC,
     ANNOTATION,
@@ -23,9 +26,11 @@ from .events import (
     COMPOSITE,
     DTYPE_MASK,
     DTYPE_SHIFT,
+    EDGE,
     FREE,
     GIL,
     HAS_KERNEL,
+    LEAF,
     NAME_INTERNED,
     NODE,
     OP,
@@ -132,7 +137,7 @@ class _Conversion:
 
     def _look_ahead(self, recording: Recording) -> None:
         """Find out when each piece begins, which tracks there are, and which ops made nodes that ran."""
-        pieces, made, ran, ran_number = [], [_NONE], [_NONE], [_NONE]
+        pieces, made, ran, ran_number, edges = [], [_NONE], [_NONE], [_NONE], EdgeEnds()
         for piece in cut(recording.events):
             stretch = piece.whole()
             if not len(stretch):
@@ -142,6 +147,7 @@ class _Conversion:
             nodes = (kind == NODE) & (sequence > 0)
             ran.append(sequence[nodes])
             ran_number.append(stretch.number[nodes])
+            edges.add(stretch)
             pieces.append((piece, np.array([t0[0], t0.min(), t0.max()])))
             self._tracks[piece.thread] = self._track(piece.thread)
             if np.any(kind == GIL):
@@ -154,6 +160,7 @@ class _Conversion:
         self._made = np.unique(np.concatenate(made))
         order = np.argsort(np.concatenate(ran), kind="stable")
         self._ran, self._ran_number = np.concatenate(ran)[order], np.concatenate(ran_number)[order]
+        self._edge_ends, self._edges = edges.joined()
 
     def pages(self) -> Pages:
         builder = self._builder
@@ -187,14 +194,15 @@ class _Conversion:
     def _add_begun(self, stretch: Stretch) -> None:
         """The slices that begin with their events. Of those with the same times the one added first is outside."""
         kind = stretch["kind"]
-        steps, annotations, composites, nodes, ops, waits = (
-            stretch.at(kind == number) for number in (STEP_MARK, ANNOTATION, COMPOSITE, NODE, OP, GIL)
+        steps, annotations, composites, nodes, edges, leaves, ops, waits = (
+            stretch.at(kind == number) for number in (STEP_MARK, ANNOTATION, COMPOSITE, NODE, EDGE, LEAF, OP, GIL)
         )
         texts = [f"{STEP}{number}" for number in steps["name"].tolist()]
         self._add(steps, self._ns(steps["t0"]), "t2", self._ids(texts), "user_annotation")
         self._add(annotations, self._ns(annotations["t0"]), "t2", self._strings[annotations["name"]], "user_annotation")
         self._add(composites, self._ns(composites["t0"]), "t2", self._strings[composites["name"]], "cpu_op")
-        self._add_nodes(nodes)
+        self._add_nodes(nodes, edges)
+        self._add_leaves(leaves)
         self._add_ops(ops)
         self._add(waits, self._ns(waits["t0"]), "t1", self._waits[waits["name"]], "gil")
 
@@ -217,7 +225,7 @@ class _Conversion:
             self._builder.slice_args(THREAD, handles, events.thread)
         return handles
 
-    def _add_nodes(self, nodes: Stretch) -> None:
+    def _add_nodes(self, nodes: Stretch, edges: Stretch) -> None:
         interned = nodes["flags"] & NAME_INTERNED > 0
         names = np.empty(len(nodes), dtype=np.int64)
         names[interned] = self._strings[nodes["name"][interned]]
@@ -226,7 +234,27 @@ class _Conversion:
         sequence = nodes["sequence"].astype(np.int64)
         self._builder.slice_args("Sequence number", handles, sequence)
         tied = np.isin(sequence, self._made)
-        self._builder.flow_ends(handles[tied], nodes.number[tied], self._builder.string(_FLOW), True)
+        self._builder.flow_ends(handles[tied], nodes.number[tied], self._builder.string(FORWARD_FLOW), True)
+        self._add_edge_ends(nodes.number, handles)
+        edges = edges.at(np.isin(edges.number, self._edges))
+        order = np.argsort(nodes.number)  # an edge follows its node
+        sources = order[np.searchsorted(nodes.number[order], edges.number) - 1]
+        self._builder.flow_ends(handles[sources], edges.number, self._builder.string(EDGE_FLOW), False)
+
+    def _add_leaves(self, leaves: Stretch) -> None:
+        builder = self._builder
+        name = np.full(len(leaves), builder.string(ACCUMULATE))
+        handles = self._add(leaves, self._ns(leaves["t0"]), "t2", name, "autograd")
+        builder.slice_args(LEAF_ARG, handles, leaves["address"].astype(np.int64))
+        if self._dims:
+            builder.slice_args("Input Dims", handles, leaves["shapes"], table=self._dims)
+            builder.slice_args("Input type", handles, leaves["shapes"], table=self._types)
+        self._add_edge_ends(leaves.number, handles)
+
+    def _add_edge_ends(self, numbers: Int64s, handles: Int64s) -> None:
+        """The ends of the edges that lead to events of these numbers."""
+        places, ids = _each_of(self._edge_ends, numbers)
+        self._builder.flow_ends(handles[places], self._edges[ids], self._builder.string(EDGE_FLOW), True)
 
     def _add_ops(self, ops: Stretch) -> None:
         builder = self._builder
@@ -243,10 +271,8 @@ class _Conversion:
         scope = ops["scope"]
         builder.slice_args("Module Hierarchy", handles[scope > 0], scope[scope > 0], table=self._modules)
         # an arrow to each node of that number that ran: its id is the number of the node's event
-        first, last = (np.searchsorted(self._ran, sequence[made], side=side) for side in ("left", "right"))
-        count = last - first
-        each = np.repeat(first, count) + np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-        builder.flow_ends(np.repeat(handles[made], count), self._ran_number[each], builder.string(_FLOW), False)
+        places, each = _each_of(self._ran, sequence[made])
+        builder.flow_ends(handles[made][places], self._ran_number[each], builder.string(FORWARD_FLOW), False)
 
     def _names_of_kernels(self, kernels: Stretch) -> Int64s:
         codes = kernels["name"].astype(np.int64) << 8 | kernels["flags"] & 0xFF
@@ -258,6 +284,14 @@ class _Conversion:
                 self._kernel_names[code] = self._builder.string(text)
             names = self._kernel_names[codes]
         return names
+
+
+def _each_of(ascending: Int64s, values: Int64s) -> tuple[Int64s, Int64s]:
+    """Every pair of places (in `values`, in `ascending`) at which the same number stands."""
+    first, last = (np.searchsorted(ascending, values, side=side) for side in ("left", "right"))
+    count = last - first
+    each = np.repeat(first, count) + np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    return np.repeat(np.arange(len(values)), count), each
 
 
 def _middle(events: Stretch, ns: Callable[[Int64s], Int64s]) -> Int64s:
@@ -326,5 +360,4 @@ def backward_name(op: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in op.split("_")) + "Backward0"
 
 
-_FLOW = "fwdbwd"
 _NONE = np.empty(0, dtype=np.int64)

@@ -1,5 +1,6 @@
 // The backward pass over Arrays, and what both kinds of pass share.
 #include "pass.h"
+#include "shapes.h"
 
 namespace perflab {
 
@@ -201,7 +202,19 @@ void Pace::step(const Array* ct, const Node* n) {
   check_signals();
 }
 
-int64_t record_backward(const Node* n, int64_t t0) {
+namespace {
+void record_edge(const Node* n, const Edge& to, int64_t t0, int64_t t2) {
+  Event& e = next_event();
+  e = Event{};
+  e.t0 = t0, e.t2 = t2, e.kind = EventKind::kEdge, e.sequence = n->sequence;
+  if (to.leaf)
+    e.flags = kToLeaf, e.address = reinterpret_cast<uint64_t>(to.leaf);
+  else
+    e.address = to.node->sequence;
+}
+}  // namespace
+
+int64_t record_backward(Node* n, int64_t t0) {
   int64_t t2 = ticks();
   Event& e = next_event();
   e = Event{};
@@ -211,6 +224,19 @@ int64_t record_backward(const Node* n, int64_t t0) {
     e.flags = kNameInterned, e.name = intern(backward_name(n));
   else
     e.name = n->op->id;
+  for (int i = 0; i < n->nedges; ++i)
+    if (has_end(n->edges()[i])) record_edge(n, n->edges()[i], t0, t2);
+  return t2;
+}
+
+int64_t record_accumulation(const TensorImpl* leaf, int64_t t0) {
+  int64_t t2 = ticks();
+  const Array* shown[] = {leaf};
+  uint32_t shapes = intern_shapes(shown, 1);
+  Event& e = next_event();
+  e = Event{};
+  e.t0 = t0, e.t2 = t2, e.kind = EventKind::kLeaf;
+  e.address = reinterpret_cast<uint64_t>(leaf), e.shapes = shapes;
   return t2;
 }
 

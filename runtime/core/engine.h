@@ -44,7 +44,9 @@ bool pass_reaches(const Edge&);
 
 // --- shared by both kinds of pass
 
-int64_t record_backward(const Node*, int64_t t0);  // gives its end
+// What a pass does, with the recorder on; from t0 to now, which they give.
+int64_t record_backward(Node*, int64_t t0);  // with its edges
+int64_t record_accumulation(const TensorImpl* leaf, int64_t t0);
 
 class Claim {  // the right to read a node (keep) or to use it up
  public:

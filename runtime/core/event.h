@@ -3,24 +3,27 @@
 //   0        8        16       24    26    28      32         40        48      56      60
 //   | t0     | t1     | t2     |kind |flags| name  | sequence | address | bytes |shapes |scope |
 //
-// t0, t1, t2  ticks of clock.h. op: begins, kernel begins, both end. node, annotation, step, composite: begin, 0, end.
-//             gil: asked, got, gave back. alloc and free: the moment in t0 and t2.
+// t0, t1, t2  ticks of clock.h. op: begins, kernel begins, both end. node, annotation, step, composite, leaf: begin, 0,
+//             end. gil: asked, got, gave back. alloc and free: the moment in t0 and t2. edge: those of its node.
 // name        op, node: op id. gil, annotation, composite: id of an interned string. step: its number.
-// sequence    op: the number of the autograd node that it made, 0 none. node: its number.
+// sequence    op: the number of the autograd node that it made, 0 none. node: its number. edge: its node's.
 // address     op: its output's memory where it allocated it, alloc and free: the block. bytes: the size of that.
-// shapes      interned shapes of the inputs (0 none). scope: interned module path (0 none).
+//             edge: the number of the node behind, or which leaf. leaf: which one.
+// shapes      interned shapes of the inputs (0 none); leaf: its own. scope: interned module path (0 none).
 #pragma once
 #include <cstdint>
 
 namespace perflab {
 
-enum class EventKind : uint16_t { kOp = 1, kNode, kAlloc, kFree, kGil, kAnnotation, kStep, kComposite };
+enum class EventKind : uint16_t { kOp = 1, kNode, kAlloc, kFree, kGil, kAnnotation, kStep, kComposite, kEdge, kLeaf };
 
 // flags of an op: backend in bits 0-2, dtype of the first output in bits 3-7, bit 8: it allocated that output.
 enum EventBackend : uint16_t { kView = 0, kNative = 1, kPythonKernel = 2 };
 constexpr uint16_t kAllocated = 1 << 8;
 // flag of a node that runs Python: its name is an interned string
 constexpr uint16_t kNameInterned = 1;
+// flag of an edge that leads to a leaf
+constexpr uint16_t kToLeaf = 1;
 
 struct Event {
   int64_t t0, t1, t2;

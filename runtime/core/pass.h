@@ -133,8 +133,14 @@ class Pass : PassInfo {
     } else if (e.leaf) {
       if (planned_) [[unlikely]]
         return give_planned(e.leaf, std::move(ct));
-      accumulate(e.leaf, std::move(ct));
+      add_to_leaf(e.leaf, std::move(ct));
     }
+  }
+
+  void add_to_leaf(TensorImpl* leaf, Value&& ct) {
+    accumulate(leaf, std::move(ct));
+    if (stamp_) [[unlikely]]
+      stamp_ = record_accumulation(leaf, stamp_);
   }
 
   // A leaf with hooks waits until its gradient is complete: they see the sum.
@@ -163,7 +169,7 @@ class Pass : PassInfo {
   }
 
   void settle(TensorImpl* leaf, int input, Value&& ct) {
-    if (request_.into_leaves) return accumulate(leaf, std::move(ct));
+    if (request_.into_leaves) return add_to_leaf(leaf, std::move(ct));
     add_into(found_[input], std::move(ct));
   }
 

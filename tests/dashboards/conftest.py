@@ -5,8 +5,10 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 import uvicorn
@@ -85,18 +87,25 @@ class TrainingLoop:
         self.memory(before - self.allocated)
 
     def _backward(self, forward: tuple[tuple[str, int], ...], handles: list[int], gil: bool) -> None:
+        nodes: list[int] = []
         for (name, duration), handle in zip(reversed(forward), reversed(handles[: len(forward)]), strict=True):
             start = self.now
             self.op(name, duration * 2)
-            node = self.builder.slice(
-                f"{name.title()}Backward", start, self.now - start, track=MAIN, category="autograd"
-            )
-            self.builder.flow("fwdbwd", handle, node)
+            nodes.append(self._autograd(f"{name.title()}Backward", start, {"Sequence number": 1000 - len(nodes)}))
+            self.builder.flow("fwdbwd", handle, nodes[-1])
             if gil:
                 thread = {"Thread": MAIN.tid}
                 self.builder.slice("GIL wait: hook", start, 7_000, track=GIL, category="gil", args=thread)
                 self.builder.slice("GIL held: hook", start + 7_000, 9_000, track=GIL, category="gil", args=thread)
             self.now += 1_500
+        start = self.now
+        self.now += 4_000
+        nodes.append(self._autograd("AccumulateGrad", start, {"Leaf": 4096, "Input Dims": [[65, 128]]}))
+        for front, behind in pairwise(nodes):
+            self.builder.flow("next_functions", front, behind)
+
+    def _autograd(self, name: str, start: int, args: dict[str, Any]) -> int:
+        return self.builder.slice(name, start, self.now - start, track=MAIN, category="autograd", args=args)
 
 
 MakeTrace = Callable[..., Trace]

@@ -205,9 +205,37 @@ def test_runs_lead_to_their_comparison(lab: str, watched: Watched) -> None:
     assert "one_hot" in page.locator(".headline").inner_text()
 
 
+def test_the_autograd_graph_is_drawn_from_leaf_to_result(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1")
+    picture = page.locator(".graph svg")
+    assert picture.locator("path.edge").count() == 5
+    drawn = picture.locator("g")
+    assert drawn.locator("text:first-of-type").all_text_contents() == [
+        "MatmulBackward",
+        "TanhBackward",
+        "AddBackward",
+        "MatmulBackward",
+        "EmbeddingBackward",
+        "leaf (65, 128)",
+    ]
+    boxes = [box.locator("rect").first.bounding_box() for box in drawn.all()]
+    tops = [box["y"] for box in boxes if box is not None]
+    assert tops == sorted(tops, reverse=True) and len(set(tops)) == 6
+    assert drawn.first.locator("title").text_content() == "\n".join(
+        ["MatmulBackward", "made from float32 (256, 128), float32 (128, 512)", f"{_time_in(page)} in backward"]
+    )
+
+
+def _time_in(page: Page) -> str:
+    return page.locator(".graph g").first.locator(".time").text_content() or ""
+
+
 def test_dark_mode_draws_dark_figures(lab: str, browser: Browser) -> None:
     context = browser.new_context(color_scheme="dark")
     page = Watched(context.new_page()).visit(f"{lab}/traces/1")
+    colour = "element => getComputedStyle(element).fill"
+    assert page.locator(".graph .node rect").first.evaluate(colour) == "rgb(26, 32, 39)"
+    assert page.locator(".graph text").first.evaluate(colour) == "rgb(226, 230, 234)"
     papers = page.evaluate(
         "[...document.querySelectorAll('[data-figure]')].map(figure => figure._fullLayout.paper_bgcolor)"
     )

@@ -59,7 +59,7 @@ def test_large_trace_makes_a_page_of_bounded_size() -> None:
 
 def test_empty_trace_says_so_in_every_panel() -> None:
     html = pages.trace_page(TraceView(id=1, name="empty.json", run=RUN, trace=TraceBuilder().build()))
-    assert html.count('class="empty"') == 4
+    assert html.count('class="empty"') == 5
     assert "data-figure" not in html
 
 

@@ -15,13 +15,16 @@ from perflab.profiler.events import (
     ALLOC,
     ANNOTATION,
     COMPOSITE,
+    EDGE,
     EVENT,
     FREE,
     GIL,
+    LEAF,
     NODE,
     OP,
     OUTPUT_ALLOCATED,
     STEP_MARK,
+    TO_LEAF,
 )
 from perflab.profiler.pages import pages_of, trace_of
 from perflab.profiler.recording import Clock, Recording, to_pages, to_trace
@@ -55,7 +58,9 @@ def recordings(draw: st.DrawFn) -> Recording:
         now = draw(st.integers(0, 30))
         outer = now
         for _ in range(draw(st.integers(0, 12))):
-            kind = draw(st.sampled_from([OP, OP, OP, NODE, ALLOC, FREE, GIL, COMPOSITE, ANNOTATION, STEP_MARK, 0]))
+            kind = draw(
+                st.sampled_from([OP, OP, OP, NODE, LEAF, ALLOC, FREE, GIL, COMPOSITE, ANNOTATION, STEP_MARK, 0])
+            )
             begin, middle, end = (now := now + draw(st.integers(0, 4)) for _ in range(3))
             row = {"kind": kind, "t0": begin, "t1": middle, "t2": end, "bytes": 8, "address": 64}
             if kind == OP:
@@ -64,11 +69,15 @@ def recordings(draw: st.DrawFn) -> Recording:
                 row |= {"shapes": draw(st.integers(0, 1)), "scope": draw(st.integers(0, 2))}
             elif kind == NODE:
                 row |= {"t1": 0, "sequence": draw(st.integers(0, 6))}
+                behind = [{"flags": 0, "address": draw(st.integers(1, 6))}, {"flags": TO_LEAF, "address": 64}]
+                edges = [row | {"kind": EDGE} | edge for edge in behind[: draw(st.integers(0, 2))]]
             elif kind in (ALLOC, FREE):
                 row |= {"t1": 0, "t2": begin}
             elif kind != GIL:
                 row |= {"t1": 0, "t0": outer}
             rows.append(row)
+            if kind == NODE:
+                rows.extend(edges)
         events = np.zeros(len(rows), dtype=EVENT)
         for place, row in enumerate(rows):
             for name, value in row.items():

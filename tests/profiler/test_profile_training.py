@@ -10,6 +10,7 @@ import pytest
 from perflab import runtime as rt
 from perflab.profiler import Trace, chrome, profile, record_function, schedule
 from perflab.profiler.analysis.gil import gil_waits
+from perflab.profiler.analysis.graph import autograd_graph
 from perflab.profiler.analysis.memory import memory_curve
 from perflab.profiler.analysis.steps import steps
 from perflab.profiler.analysis.summary import summarize
@@ -76,6 +77,34 @@ def test_every_backward_node_is_tied_to_its_op(trace: Trace) -> None:
     assert found >= {("matmul", "MatmulBackward0"), ("softmax_nll", "SoftmaxNllBackward0"), ("relu", "ReluBackward0")}
     assert "DoubleBackward" in names
     assert all(trace.slices.start[trace.flows.source] < trace.slices.start[trace.flows.target])
+
+
+def test_the_graph_of_a_step_is_that_of_grad_fn() -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+    with profile() as prof:
+        loss = Double.apply(model(rt.ones((2, 4)))).sum()
+        expected = _edges_behind(loss)
+        loss.backward()
+    graph = autograd_graph(prof.trace, *prof.trace.span(), limit=20)
+    names = [str(list(map(tuple, node.shapes))) if node.leaf else node.name for node in graph.nodes]
+    assert sorted((names[front], names[behind]) for front, behind in graph.edges) == expected
+    assert len(expected) == graph.count - 1 == 12
+    assert {node.module for node in graph.nodes if node.name == "ReluBackward0"} == {"Sequential.1"}
+
+
+def _edges_behind(loss: rt.Tensor) -> list[tuple[str, str]]:
+    found, stack = [], [loss.grad_fn]
+    while stack:
+        node = stack.pop()
+        assert node is not None
+        for behind, _ in node.next_functions:
+            leaf = getattr(behind, "variable", None)
+            if leaf is not None:
+                found.append((node.name(), str([leaf.shape])))
+            elif behind is not None:
+                found.append((node.name(), behind.name()))
+                stack.append(behind)
+    return sorted(found)
 
 
 def test_the_table_and_the_summary_agree(prof: profile, trace: Trace) -> None:

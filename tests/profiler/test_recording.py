@@ -6,10 +6,24 @@ import numpy as np
 from perflab.profiler import Trace, Track, chrome
 from perflab.profiler.analysis.averages import key_averages
 from perflab.profiler.analysis.gil import GilWait, gil_waits
+from perflab.profiler.analysis.graph import AutogradGraph, autograd_graph
 from perflab.profiler.analysis.memory import memory_curve
 from perflab.profiler.analysis.steps import Step, steps
 from perflab.profiler.chrome_write import encode
-from perflab.profiler.events import ALLOC, ANNOTATION, COMPOSITE, EVENT, FREE, GIL, NODE, OP, STEP_MARK
+from perflab.profiler.events import (
+    ALLOC,
+    ANNOTATION,
+    COMPOSITE,
+    EDGE,
+    EVENT,
+    FREE,
+    GIL,
+    LEAF,
+    NODE,
+    OP,
+    STEP_MARK,
+    TO_LEAF,
+)
 from perflab.profiler.recording import Clock, Recording, backward_name, to_trace
 
 OPS = ["add", "take_along", "exp", "reshape"]
@@ -149,6 +163,38 @@ def test_backward_nodes_are_tied_to_the_ops_that_made_them() -> None:
     assert list(arrows) == [("add", "AddBackward0"), ("take_along", "TakeAlongBackward0")]
     assert {trace.strings[name] for name in trace.flows.name} == {"fwdbwd"}
     assert [trace.args_of(row).get("Sequence number") for row in trace.select(category="autograd")] == [5, 3, 99]
+
+
+def test_an_edge_leads_to_the_run_behind_it_in_its_pass() -> None:
+    def run_of_pass(begin: int) -> list[dict[str, int]]:
+        return [
+            event(NODE, begin, 0, begin + 1, 0, sequence=9),
+            event(EDGE, begin, 0, begin + 1, sequence=9, address=7),
+            event(EDGE, begin, 0, begin + 1, sequence=9, address=4),  # which the pass does not run
+            event(NODE, begin + 2, 0, begin + 3, 1, sequence=7),
+            event(EDGE, begin + 2, 0, begin + 3, sequence=7, address=7, flags=TO_LEAF),
+            event(LEAF, begin + 4, 0, begin + 5, address=7, shapes=1),
+        ]
+
+    trace = convert(*run_of_pass(0), *run_of_pass(10))
+    arrows = zip(trace.flows.source.tolist(), trace.flows.target.tolist(), strict=True)
+    assert list(arrows) == [(0, 1), (1, 2), (3, 4), (4, 5)]
+    assert {trace.strings[name] for name in trace.flows.name} == {"next_functions"}
+    assert trace.name_of([2]) == ["AccumulateGrad"]
+    assert trace.args_of(2) == {
+        "Leaf": 7,
+        "Input Dims": [[2, 3], []],
+        "Input type": ["float", "long int"],
+    }
+    graph = autograd_graph(trace, 0, 100, limit=3)
+    assert [(node.name, node.runs, node.ns) for node in graph.nodes] == [
+        ("AddBackward0", 2, 2),
+        ("TakeAlongBackward0", 2, 2),
+        ("AccumulateGrad", 2, 2),
+    ]
+    assert graph.edges == [(0, 1), (1, 2)]
+    assert autograd_graph(trace, 10, 100, limit=3).nodes[0].runs == 1
+    assert autograd_graph(trace, 0, 100, limit=2) == AutogradGraph(3)
 
 
 def test_memory_runs_up_and_down_over_all_threads() -> None:
