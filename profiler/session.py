@@ -16,6 +16,7 @@ from perflab.runtime.spec import DTYPES
 
 from . import chrome
 from .analysis.averages import Averages, key_averages
+from .analysis.groups import GroupBy
 from .errors import ProfileStateError
 from .events import ANNOTATION, STEP_MARK
 from .recording import Clock, Recording, to_pages, to_trace
@@ -110,9 +111,9 @@ class profile:
         recording, self._recording = self._recording, None
         return recording
 
-    def key_averages(self) -> Averages:
-        """Averages by op over the last window."""
-        return key_averages(self.trace)
+    def key_averages(self, group_by: GroupBy = "op") -> Averages:
+        """Averages over the last window: by op, or by another of the words of `GroupBy`."""
+        return key_averages(self.trace, group_by)
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write the last window as Chrome JSON, compressed where the name ends in `.gz`."""

@@ -1,4 +1,4 @@
-"""Averages by op, and the table of them that torch.profiler's users know."""
+"""Averages by op, shape, module, stack or step, and the table of them that torch.profiler's users know."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,13 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..table import format_table
-from ..trace import Trace
-from .ops import by_name, ops
+from ..trace import Int64s, Trace
+from .costs import costs
+from .groups import GroupBy, groups
+from .ops import Ops, ops
 
 
 @dataclass(frozen=True, slots=True)
 class OpAverage:
-    """All calls of one op; sums over them, in ns and bytes."""
+    """All calls of one group of ops; sums over them, in ns and bytes.
+
+    `flops` and `moved_bytes` are of those calls whose cost is known; these took `costed_ns`, of kernels or else of
+    self time.
+    """
 
     name: str
     count: int
@@ -21,11 +27,25 @@ class OpAverage:
     kernel_ns: int
     allocated_bytes: int
     gil_wait_ns: int
+    kernels: int = 0
+    flops: int = 0
+    moved_bytes: int = 0
+    costed_ns: int = 0
+
+    @property
+    def flops_per_s(self) -> float:
+        """Achieved FLOP/s, 0 where no cost is known."""
+        return self.flops / self.costed_ns * 1e9 if self.costed_ns else 0.0
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Achieved bytes/s, 0 where no cost is known."""
+        return self.moved_bytes / self.costed_ns * 1e9 if self.costed_ns else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Averages:
-    """Averages of all ops, by falling self time."""
+    """Averages of all groups, by falling self time."""
 
     rows: tuple[OpAverage, ...]
 
@@ -43,20 +63,45 @@ class Averages:
         return format_table(self.rows, sort_by, row_limit)
 
 
-def key_averages(trace: Trace) -> Averages:
-    """Sums of each op over the whole trace."""
+def key_averages(trace: Trace, group_by: GroupBy = "op") -> Averages:
+    """Sums of each group over the whole trace.
+
+    Groups of several ops count in their total time no op twice: one inside another of the same group adds nothing.
+    Raises ValueError where `group_by` is unknown; the message names what there is.
+    """
     columns = ops(trace)
-    names = len(trace.strings)
-    count = np.bincount(columns.name, minlength=names)
+    grouped = groups(trace, columns, group_by)
+    of_op, count = grouped.of_op, len(grouped.labels)
+    cost = costs(trace, columns)
+    total_ns = columns.total_ns if group_by in ("op", "op+shape") else _outermost(trace, columns, of_op)
     measures = (
-        columns.self_ns, columns.total_ns, columns.kernel_ns, columns.allocated_bytes, columns.gil_wait_ns
+        columns.self_ns, total_ns, columns.kernel_ns, columns.allocated_bytes, columns.gil_wait_ns,
+        columns.kernels, cost.flops, cost.moved_bytes, cost.ns,
     )  # fmt: skip
-    sums = [by_name(columns, measure, names) for measure in measures]
-    present = np.flatnonzero(count)
-    present = present[np.argsort(-sums[0][present], kind="stable")]
-    return Averages(
-        tuple(
-            OpAverage(trace.strings[name], int(count[name]), *(int(column[name]) for column in sums))
-            for name in present.tolist()
-        )
-    )
+    calls = np.bincount(of_op, minlength=count)
+    present = np.flatnonzero(calls)
+    sums = [_sums(of_op, measure, count)[present] for measure in measures]
+    order = np.argsort(-sums[0], kind="stable")
+    values = np.stack([calls[present], *sums])[:, order].T.tolist() if len(present) else []
+    labels = [grouped.labels[group] for group in present[order].tolist()]
+    return Averages(tuple(OpAverage(label, *row) for label, row in zip(labels, values, strict=True)))
+
+
+def _sums(of_op: Int64s, values: Int64s, count: int) -> Int64s:
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, of_op, values)
+    return sums
+
+
+def _outermost(trace: Trace, columns: Ops, of_op: Int64s) -> Int64s:
+    """The total time of ops that lie in no other of their group."""
+    group = np.full(len(trace.slices) + 1, -1, dtype=np.int64)
+    group[columns.row] = of_op
+    own = of_op.copy()
+    above, climbing = trace.slices.parent[columns.row], np.arange(len(columns.row))
+    while len(climbing):
+        above, climbing = above[above >= 0], climbing[above >= 0]
+        same = group[above] == of_op[climbing]
+        own[climbing[same]] = -1
+        above, climbing = trace.slices.parent[above[~same]], climbing[~same]
+    return np.where(own < 0, 0, columns.total_ns)

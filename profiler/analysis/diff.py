@@ -1,19 +1,32 @@
 """Two traces of the same work: what one does more of, longer, or with more memory than the other."""
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..trace import Int64s, Trace
+from .accounts import Account, account
 from .gil import wait_rows
 from .memory import memory_curve
-from .ops import by_name, ops
+from .ops import op_slices
+from .parts import WAITS
+from .paths import paths
 from .steps import Step, inside, steps
+
+BILL_LINES = 40
+OUTSIDE = "outside of ops"
+_WORDS = {"gc": "garbage collection", "gil_wait": "GIL wait", "data_wait": "data wait", "sync": "device sync"}
+
+Owner: TypeAlias = Literal["op", "wait", "outside", "others"]
+_Sums: TypeAlias = tuple[float, float, float, float, float]  # calls, ns, bytes, ns of waiting for the GIL, kernels
+_ABSENT: _Sums = (0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
 class OpDelta:
-    """One op in both traces: calls, ns of self time and bytes allocated in one step."""
+    """One op in both traces, in one step: calls, ns of self time, bytes allocated."""
 
     name: str
     base_count: float
@@ -37,8 +50,29 @@ class OpDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class BillLine:
+    """One owner of time in a step (accounts.py) and by how much it changed, head less base.
+
+    `name` is an op's, with those around it: `cross_entropy > sum`; or what was waited for. `ns` is of self time.
+    """
+
+    owner: Owner
+    name: str
+    ns: float
+    count: float = 0.0
+    bytes: float = 0.0
+    gil_wait_ns: float = 0.0
+    kernels: float = 0.0
+    base_count: float = 0.0
+    head_count: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class TraceDiff:
-    """Means over steps, or over the whole trace where it has none; `ops` by falling difference in self time."""
+    """Means over steps, or over the whole trace where it has none; `ops` by falling difference in self time.
+
+    `bill`: its lines add up to `step_ns`, the largest change first; those that change least are one line at its end.
+    """
 
     base_step_ns: float
     head_step_ns: float
@@ -47,6 +81,7 @@ class TraceDiff:
     peak_bytes_head: int
     gil_wait_ns_base: float
     gil_wait_ns_head: float
+    bill: tuple[BillLine, ...] = ()
 
     @property
     def step_ns(self) -> float:
@@ -63,17 +98,19 @@ class _Side:
     step_ns: float
     gil_wait_ns: float
     peak_bytes: int
-    ops: dict[str, tuple[float, float, float]]  # count, self_ns, bytes
+    ops: dict[str, _Sums]
+    tree: dict[tuple[str, ...], _Sums]
+    beside: dict[str, float]  # ns that no op owns
 
 
 def diff(base: Trace, head: Trace) -> TraceDiff:
-    """What `head` does differently from `base`, per step."""
-    one, other = _side(base), _side(head)
-    absent = (0.0, 0.0, 0.0)
+    """What `head` does differently from `base`, per step: over the steps whose numbers both have, else over all."""
+    common = {step.number for step in steps(base)} & {step.number for step in steps(head)}
+    one, other = (_side(trace, [step for step in steps(trace) if step.number in common]) for trace in (base, head))
     deltas = []
     for name in dict.fromkeys((*one.ops, *other.ops)):
-        pairs = zip(one.ops.get(name, absent), other.ops.get(name, absent), strict=True)
-        deltas.append(OpDelta(name, *(number for pair in pairs for number in pair)))
+        pairs = zip(one.ops.get(name, _ABSENT), other.ops.get(name, _ABSENT), strict=True)
+        deltas.append(OpDelta(name, *[number for pair in pairs for number in pair][:6]))
     deltas.sort(key=lambda delta: (-abs(delta.self_ns), delta.name))
     return TraceDiff(
         base_step_ns=one.step_ns,
@@ -83,32 +120,68 @@ def diff(base: Trace, head: Trace) -> TraceDiff:
         peak_bytes_head=other.peak_bytes,
         gil_wait_ns_base=one.gil_wait_ns,
         gil_wait_ns_head=other.gil_wait_ns,
+        bill=tuple(_bill(one, other)),
     )
 
 
-def _side(trace: Trace) -> _Side:
-    begin, end = trace.span()
-    found = steps(trace) or [Step(0, begin, end - begin + 1)]
-    count = len(found)
-    columns = ops(trace)
-    names = len(trace.strings)
-    counted = inside(found, columns.start).astype(np.int64)
-    calls = by_name(columns, counted, names)
-    self_ns = by_name(columns, columns.self_ns * counted, names)
-    size = by_name(columns, columns.allocated_bytes * counted, names)
-    whole = bool(steps(trace))
+def _bill(base: _Side, head: _Side) -> list[BillLine]:
+    lines = []
+    for path in dict.fromkeys((*base.tree, *head.tree)):
+        before, after = base.tree.get(path, _ABSENT), head.tree.get(path, _ABSENT)
+        count, ns, size, waited, kernels = (b - a for a, b in zip(before, after, strict=True))
+        lines.append(BillLine("op", " > ".join(path), ns, count, size, waited, kernels, before[0], after[0]))
+    for name in head.beside:
+        owner: Owner = "outside" if name == OUTSIDE else "wait"
+        lines.append(BillLine(owner, name, head.beside[name] - base.beside[name]))
+    lines.sort(key=lambda line: (-abs(line.ns), -abs(line.bytes), -abs(line.count), line.name))
+    shown, rest = lines[:BILL_LINES], lines[BILL_LINES:]
+    if any(line.ns or line.count or line.bytes for line in rest):
+        sums = [sum(getattr(line, key) for line in rest) for key in ("ns", "count", "bytes", "gil_wait_ns", "kernels")]
+        shown.append(BillLine("others", f"{len(rest)} others", *sums))
+    return shown
+
+
+def _side(trace: Trace, only: list[Step]) -> _Side:
+    owned = account(trace, only or None)
+    count = max(len(owned.steps), 1)
+    whole = not steps(trace)
+    counted = np.ones(len(owned.ops.row), dtype=bool) if whole else inside(owned.steps, owned.ops.start)
+    waits = wait_rows(trace)
+    waited = trace.slices.duration[waits]
+    if not whole:
+        waited = waited[inside(owned.steps, trace.slices.start[waits])]
+    around = paths(trace, op_slices(trace), trace.slices.name)
+    strings = trace.strings
     return _Side(
-        step_ns=sum(step.duration for step in found) / count if whole else float(end - begin),
-        gil_wait_ns=_waited(trace, found) / count,
+        step_ns=owned.total_ns / count,
+        gil_wait_ns=float(waited.sum()) / count,
         peak_bytes=memory_curve(trace).peak_bytes,
-        ops={
-            trace.strings[name]: (calls[name] / count, self_ns[name] / count, size[name] / count)
-            for name in np.flatnonzero(calls).tolist()
+        ops={strings[n]: sums for n, sums in _sums(owned, owned.ops.name.astype(np.int64), counted, count).items()},
+        tree={
+            tuple(strings[key] for key in around.chain(path)): sums
+            for path, sums in _sums(owned, around.of_slice[owned.ops.row], counted, count).items()
+        },
+        beside={
+            **{_WORDS[part]: owned.waits[part] / count for part in WAITS},
+            OUTSIDE: owned.outside_ns / count,
         },
     )
 
 
-def _waited(trace: Trace, found: list[Step]) -> float:
-    rows = wait_rows(trace)
-    duration: Int64s = trace.slices.duration[rows]
-    return float(duration[inside(found, trace.slices.start[rows])].sum())
+def _sums(owned: Account, group: Int64s, counted: NDArray[np.bool_], steps: int) -> dict[int, _Sums]:
+    """Means over steps for each group of ops, of those that began in a step or own some of its time."""
+    columns = owned.ops
+    measures = (
+        counted,
+        owned.self_ns,
+        columns.allocated_bytes * counted,
+        columns.gil_wait_ns * counted,
+        columns.kernels * counted,
+    )
+    groups = int(group.max(initial=-1)) + 1
+    sums = np.zeros((len(measures), groups), dtype=np.int64)
+    for total, measure in zip(sums, measures, strict=True):
+        np.add.at(total, group, measure)
+    present = np.flatnonzero((sums[0] > 0) | (sums[1] != 0))
+    means = (sums[:, present] / steps).T.tolist()
+    return {name: (a, b, c, d, e) for name, (a, b, c, d, e) in zip(present.tolist(), means, strict=True)}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..trace import Int64s, Trace
+from .paths import unique_pairs
 
 WAIT, HELD = "GIL wait: ", "GIL held: "  # begin the names of slices of category `gil`; the reason follows
 THREAD = "Thread"  # argument of those slices: tid of the thread, whose slices are on another track
@@ -24,10 +25,10 @@ class GilWait:
 def gil_waits(trace: Trace) -> list[GilWait]:
     """All acquisitions on the trace, in the order of asking."""
     slices = trace.slices
-    threads = thread_tracks(trace, trace.select(category="gil"))
+    rows = trace.select(category="gil")
     held = {}
     waits = {}
-    for row, thread in threads.items():
+    for row, thread in zip(rows.tolist(), thread_tracks(trace, rows).tolist(), strict=True):
         name = trace.strings[slices.name[row]]
         start, duration, lane = int(slices.start[row]), int(slices.duration[row]), int(slices.track[row])
         if name.startswith(WAIT):
@@ -52,13 +53,14 @@ def wait_rows(trace: Trace) -> Int64s:
     return waits
 
 
-def thread_tracks(trace: Trace, rows: Int64s) -> dict[int, int]:
-    """For GIL slices, by row: the track of the thread they speak of, or their own where it has none."""
+def thread_tracks(trace: Trace, rows: Int64s) -> Int64s:
+    """For each GIL slice the track of the thread it speaks of, or its own where it has none."""
+    own = trace.slices.track[rows].astype(np.int64)
+    if THREAD not in trace.slice_args or not len(rows):
+        return own
     by_thread = {(track.pid, track.tid): number for number, track in enumerate(trace.tracks) if not track.lane}
-    thread = trace.slice_args.get(THREAD)
-    tids = dict(thread) if thread is not None and len(rows) else {}
-    tracks = {}
-    for row in rows.tolist():
-        own = int(trace.slices.track[row])
-        tracks[row] = by_thread.get((trace.tracks[own].pid, tids.get(row, "")), own)
-    return tracks
+    tid = trace.slice_args[THREAD].dense(len(trace.slices), missing=-1)[rows]
+    (lanes, tids), which = unique_pairs(own, tid)
+    pairs = zip(lanes.tolist(), tids.tolist(), strict=True)
+    tracks = [by_thread.get((trace.tracks[lane].pid, number), lane) for lane, number in pairs]
+    return np.array(tracks, dtype=np.int64)[which]

@@ -12,7 +12,7 @@ from .steps import step_names
 
 MEMORY = "[memory]"  # name of the instants that are allocations and frees, as torch.profiler writes them
 _OPS = ("cpu_op", "Operator")  # the second is what early Kineto wrote
-_KERNELS = ("kernel", "Kernel")
+KERNELS = ("kernel", "Kernel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ class Ops:
     start: Int64s
     total_ns: Int64s
     self_ns: Int64s
+    kernels: Int64s
     kernel_ns: Int64s
     allocations: Int64s
     allocated_bytes: Int64s  # frees not subtracted
@@ -37,11 +38,7 @@ class Ops:
 def ops(trace: Trace) -> Ops:
     """The ops of a trace; where none of its slices says that it is one, all slices count as ops."""
     slices = trace.slices
-    is_op = _of_category(trace, _OPS)
-    is_kernel = _of_category(trace, _KERNELS)
-    if not is_op.any():
-        is_op = ~(is_kernel | _of_category(trace, ("gil", "user_annotation")))
-    is_op &= ~np.isin(slices.name, list(step_names(trace)))  # early Kineto writes steps as if they were ops
+    is_op, is_kernel = op_slices(trace), of_category(trace, KERNELS)
     rows = np.flatnonzero(is_op)
     count = len(slices)
     inside = _per_slice(nearest(trace, slices.parent[rows], is_op), slices.duration[rows], count)
@@ -54,6 +51,7 @@ def ops(trace: Trace) -> Ops:
         start=slices.start[rows],
         total_ns=slices.duration[rows],
         self_ns=slices.duration[rows] - inside[rows],
+        kernels=_per_slice(kernel_op, np.ones_like(kernels), count)[rows],
         kernel_ns=_per_slice(kernel_op, slices.duration[kernels], count)[rows],
         allocations=allocations[rows],
         allocated_bytes=allocated_bytes[rows],
@@ -61,12 +59,22 @@ def ops(trace: Trace) -> Ops:
     )
 
 
+def op_slices(trace: Trace) -> NDArray[np.bool_]:
+    """Which slices are ops."""
+    is_op = of_category(trace, _OPS)
+    if not is_op.any():
+        is_op = ~of_category(trace, (*KERNELS, "gil", "user_annotation"))
+    is_op &= ~np.isin(trace.slices.name, list(step_names(trace)))  # early Kineto writes steps as if they were ops
+    return is_op
+
+
 def by_name(columns: Ops, values: Int64s, names: int) -> Int64s:
     """Sum of a column of `columns` for each of the first `names` string ids."""
     return _per_slice(columns.name.astype(np.int64), values, names)
 
 
-def _of_category(trace: Trace, categories: tuple[str, ...]) -> NDArray[np.bool_]:
+def of_category(trace: Trace, categories: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Which slices are of one of the categories."""
     return np.isin(trace.slices.category, [trace.string_id(category) for category in categories])
 
 
@@ -102,6 +110,5 @@ def _allocated(trace: Trace, is_op: NDArray[np.bool_]) -> tuple[Int64s, Int64s]:
 
 def _gil_waits(trace: Trace, is_op: NDArray[np.bool_]) -> Int64s:
     waits = wait_rows(trace)
-    track = np.array(list(thread_tracks(trace, waits).values()), dtype=np.int64)
-    around = innermost(trace, track, trace.slices.start[waits])
+    around = innermost(trace, thread_tracks(trace, waits), trace.slices.start[waits])
     return _per_slice(nearest(trace, around, is_op), trace.slices.duration[waits], len(is_op))

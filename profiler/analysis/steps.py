@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Int64s, Trace
+from .threads import threads
 
 STEP = "ProfilerStep#"  # begins the name of a step; its number follows
 
@@ -20,12 +21,27 @@ class Step:
 
 
 def steps(trace: Trace) -> list[Step]:
-    """The steps of a trace in time; empty where it has none. Their echoes on a device are not counted."""
+    """The steps of a trace in time; empty where it has none. Their echoes on a device are not counted.
+
+    Where several threads or processes mark steps, those of the one that marks the most.
+    """
+    numbers, slices = step_names(trace), trace.slices
+    return [
+        Step(numbers[int(slices.name[row])], int(slices.start[row]), int(slices.duration[row]))
+        for row in step_rows(trace).tolist()
+    ]
+
+
+def step_rows(trace: Trace) -> Int64s:
+    """The slices that are the steps of `steps`."""
     slices = trace.slices
-    numbers = step_names(trace)
     on_device = [name for name, text in enumerate(trace.strings) if text.startswith("gpu_")]
-    rows = np.flatnonzero(np.isin(slices.name, list(numbers)) & ~np.isin(slices.category, on_device))
-    return [Step(numbers[int(slices.name[row])], int(slices.start[row]), int(slices.duration[row])) for row in rows]
+    rows = np.flatnonzero(np.isin(slices.name, list(step_names(trace))) & ~np.isin(slices.category, on_device))
+    if not len(rows):
+        return rows
+    thread = threads(trace)[slices.track[rows]]
+    chosen: Int64s = rows[thread == np.argmax(np.bincount(thread))]
+    return chosen
 
 
 def step_names(trace: Trace) -> dict[int, int]:

@@ -6,7 +6,7 @@ import pytest
 
 from perflab.profiler import Trace, TraceBuilder, Track
 from perflab.profiler.analysis.averages import OpAverage, key_averages
-from perflab.profiler.analysis.diff import OpDelta, diff
+from perflab.profiler.analysis.diff import BillLine, OpDelta, diff
 from perflab.profiler.analysis.enclosing import innermost
 from perflab.profiler.analysis.gil import GilWait, gil_waits
 from perflab.profiler.analysis.memory import memory_curve
@@ -45,7 +45,7 @@ def test_averages() -> None:
     averages = key_averages(loop())
     assert list(averages) == [
         OpAverage("gelu", 3, 600, 1500, 0, 0, 0),
-        OpAverage("mul", 3, 600, 600, 450, 192, 0),
+        OpAverage("mul", 3, 600, 600, 450, 192, 0, kernels=3),
         OpAverage("add", 3, 300, 300, 0, 0, 120),
         OpAverage("warm-up", 1, 50, 50, 0, 0, 0),
     ]
@@ -60,7 +60,7 @@ def test_kernels_on_a_device_count_for_the_op_that_launched_them() -> None:
     kernel = builder.slice("gemm", 200, 30, track=DEVICE, category="kernel")
     builder.slice("nobody's", 240, 5, track=DEVICE, category="kernel")
     builder.flow("ac2g", launch, kernel)
-    assert list(key_averages(builder.build())) == [OpAverage("addmm", 1, 100, 100, 30, 0, 0)]
+    assert list(key_averages(builder.build())) == [OpAverage("addmm", 1, 100, 100, 30, 0, 0, kernels=1)]
     assert steps(builder.build()) == []
 
 
@@ -128,10 +128,76 @@ def test_a_diff_is_per_step_and_its_lines_add_up() -> None:
     assert (change.peak_bytes_base, change.peak_bytes_head) == (1064, 1192)
     assert (change.gil_wait_ns_base, change.gil_wait_ns_head) == (40, 40)
     assert [op.name for op in change.ops] == ["add", "gelu", "mul"]
-    assert change.ops[0] == OpDelta("add", 1, 1, 100, 600, 0, 0)
+    assert change.ops[0] == OpDelta("add", 1, 1, 60, 560, 0, 0)
     assert (change.ops[0].self_ns, change.ops[0].count, change.ops[0].bytes) == (500, 0, 0)
     assert change.ops[2].base_bytes == 64
     assert change.elsewhere_ns == 0
+
+
+def test_the_bill_adds_up_and_names_ops_by_what_is_around_them() -> None:
+    def training(data: int, copies: int) -> Trace:
+        builder = TraceBuilder()
+        for number in (0, 1):
+            start = number * 10_000
+            end = 1000 + data + copies * 50
+            builder.slice(f"ProfilerStep#{number}", start, end, track=MAIN, category="user_annotation")
+            builder.slice("data", start, data, track=MAIN, category="user_annotation")
+            start += data
+            builder.slice("linear", start + 100, 500, track=MAIN, category="cpu_op")
+            builder.slice("mm", start + 200, 300, track=MAIN, category="cpu_op")
+            builder.slice("GIL wait: numpy", start + 250, 40, track=GIL, category="gil", args={"Thread": 1})
+            builder.slice("mm", start + 700, 100, track=MAIN, category="cpu_op")
+            for copy in range(copies):
+                builder.slice("copy_", start + 900 + copy * 50, 30, track=MAIN, category="cpu_op")
+                builder.slice("memcpy", start + 905 + copy * 50, 20, track=MAIN, category="kernel")
+                builder.instant("[memory]", start + 907 + copy * 50, track=MAIN, args={"Bytes": 16})
+        return builder.build()
+
+    change = diff(training(100, 2), training(900, 6))
+    assert change.step_ns == 1000
+    assert change.bill[:3] == (
+        BillLine("wait", "data wait", 800),
+        BillLine("op", "copy_", 120, count=4, bytes=64, kernels=4, base_count=2, head_count=6),
+        BillLine("outside", "outside of ops", 80),
+    )
+    assert {line.name for line in change.bill[3:]} >= {"linear", "linear > mm", "mm", "GIL wait"}
+    assert sum(line.ns for line in change.bill) == change.step_ns
+    assert all(line.ns == 0 for line in change.bill[3:])
+
+
+def test_a_diff_is_of_the_steps_that_both_have() -> None:
+    def warming(first: int, count: int) -> Trace:
+        builder = TraceBuilder()
+        for number in range(first, first + count):
+            duration = 5000 if number == 0 else 1000
+            builder.slice(f"ProfilerStep#{number}", number * 10_000, duration, track=MAIN, category="user_annotation")
+            builder.slice("mm", number * 10_000, duration - 100, track=MAIN, category="cpu_op")
+        return builder.build()
+
+    change = diff(warming(0, 4), warming(1, 5))
+    assert (change.base_step_ns, change.head_step_ns) == (1000, 1000)
+    assert all(line.ns == 0 for line in change.bill)
+    change = diff(warming(0, 2), warming(5, 2))
+    assert (change.base_step_ns, change.head_step_ns) == (3000, 1000)
+
+
+def test_a_long_bill_ends_with_all_the_others() -> None:
+    def ops(duration: int) -> Trace:
+        builder = TraceBuilder()
+        for place in range(60):
+            builder.slice(
+                f"op{place}", place * 100, duration + (place if duration > 20 else 0), track=MAIN, category="cpu_op"
+            )
+        builder.slice("end", 6000, 1, track=MAIN, category="cpu_op")
+        return builder.build()
+
+    bill = diff(ops(20), ops(30)).bill
+    assert len(bill) == 41
+    assert (bill[0].name, bill[0].owner, bill[0].ns) == ("outside of ops", "outside", -(600 + 59 * 30))
+    assert (bill[1].name, bill[1].ns) == ("op59", 69)
+    assert (bill[-1].owner, bill[-1].name) == ("others", "26 others")
+    assert bill[-1].ns == sum(10 + place for place in range(21))
+    assert sum(line.ns for line in bill) == 0
 
 
 def test_a_diff_without_steps_is_of_the_whole_traces() -> None:

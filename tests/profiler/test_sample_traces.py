@@ -2,17 +2,24 @@
 
 import gzip
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from perflab.profiler import Trace, TraceFormatError, chrome
+from perflab.profiler.analysis.accounts import account
 from perflab.profiler.analysis.averages import key_averages
 from perflab.profiler.analysis.diff import diff
 from perflab.profiler.analysis.gil import gil_waits
+from perflab.profiler.analysis.groups import GroupBy
 from perflab.profiler.analysis.memory import memory_curve
+from perflab.profiler.analysis.parts import PARTS, part_ns, step_parts, step_thread
+from perflab.profiler.analysis.steps import steps
 from perflab.profiler.analysis.summary import summarize
+from perflab.profiler.analysis.threads import threads
 from perflab.profiler.chrome_read import _read_parsed, _read_whole
 
 from .same import told
@@ -112,7 +119,68 @@ def test_the_peak_agrees_with_brute_force(trace: Trace) -> None:
     assert gil_waits(trace) == []
 
 
+@pytest.mark.parametrize("group_by", ["op+shape", "module", "stack", "step"])
+def test_groups_share_out_what_all_ops_have(trace: Trace, group_by: GroupBy) -> None:
+    calls, _, own = brute_force(trace)
+    averages = key_averages(trace, group_by)
+    assert sum(row.count for row in averages) == calls.total()
+    assert sum(row.self_ns for row in averages) == own.total()
+    assert sum(row.kernel_ns for row in averages) == sum(row.kernel_ns for row in key_averages(trace))
+    assert sum(row.flops for row in averages) == sum(row.flops for row in key_averages(trace))
+    assert all(row.total_ns >= 0 for row in averages)
+
+
+def painted(trace: Trace) -> list[dict[str, int]]:
+    """The parts of each step by colouring the stretches between all moments at which something begins or ends."""
+    slices, strings = trace.slices, trace.strings
+    of_track = threads(trace)
+    thread, step_list = step_thread(trace), steps(trace)
+    begin, end = step_list[0].start, step_list[-1].start + step_list[-1].duration
+    claims: dict[str, list[tuple[int, int]]] = {part: [] for part in ("data_wait", "sync", "optimizer")}
+    for row in range(len(slices)):
+        name, category = strings[slices.name[row]], strings[slices.category[row]]
+        if of_track[slices.track[row]] != thread or category.startswith("gpu_"):
+            continue
+        for part, mark in (("data_wait", "enumerate(DataLoader)"), ("optimizer", "Optimizer.")):
+            frame = part == "optimizer" and "torch/optim/" in name and name.endswith((": step", ": zero_grad"))
+            if name.startswith(mark) or frame:
+                claims[part].append((int(slices.start[row]), int(slices.end[row])))
+        if name.endswith("Synchronize"):
+            claims["sync"].append((int(slices.start[row]), int(slices.end[row])))
+    bounds = sorted({begin, end, *(at for pairs in claims.values() for pair in pairs for at in pair)} | {
+        at for step in step_list for at in (step.start, step.start + step.duration)
+    })  # fmt: skip
+    found = [dict.fromkeys(claims, 0) for _ in step_list]
+    for left, right in pairwise(bounds):
+        step = next((n for n, it in enumerate(step_list) if it.start <= left < it.start + it.duration), None)
+        owner = next((part for part, pairs in claims.items() if any(a <= left < b for a, b in pairs)), None)
+        if step is not None and owner is not None:
+            found[step][owner] += right - left
+    return found
+
+
+def test_parts_of_steps_agree_with_brute_force(trace: Trace) -> None:
+    found = step_parts(trace)
+    assert [(step.number, step.start, step.duration) for step in found] == [
+        (step.number, step.start, step.duration) for step in steps(trace)
+    ]
+    for step, colours in zip(found, painted(trace) if found else [], strict=True):
+        assert sum(part_ns(step, part) for part in PARTS) == step.duration
+        assert all(part_ns(step, part) >= 0 for part in PARTS)
+        for part in ("data_wait", "sync", "optimizer"):
+            assert part_ns(step, part) == colours[part], part
+
+
+def test_an_account_owns_every_moment_once(trace: Trace) -> None:
+    owned = account(trace)
+    assert owned.total_ns == (sum(step.duration for step in steps(trace)) or trace.span()[1] - trace.span()[0])
+    assert sum(owned.waits.values()) + int(owned.self_ns.sum()) + owned.outside_ns == owned.total_ns
+    assert owned.self_ns.min(initial=0) >= 0
+    assert np.all(owned.self_ns <= owned.ops.self_ns)
+
+
 def test_a_trace_does_not_differ_from_itself(trace: Trace) -> None:
     change = diff(trace, trace)
     assert change.step_ns == 0
     assert all(op.self_ns == op.count == op.bytes == 0 for op in change.ops)
+    assert all(line.ns == line.count == line.bytes == line.gil_wait_ns == line.kernels == 0 for line in change.bill)

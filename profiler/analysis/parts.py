@@ -1,0 +1,170 @@
+"""The parts of a step: each moment of the thread that steps belongs to one of them.
+
+Where two could claim a moment, the one named first in `PARTS` has it. What a step is for is told by names: those that
+PyTorch and perflab give to loading, the optimizer and the backward pass, and the plain words one would give to a
+`record_function` ("data", "forward", "backward", "optimizer").
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..trace import Int64s, Trace
+from .gil import thread_tracks, wait_rows
+from .intervals import NOTHING, Cover
+from .ops import op_slices
+from .steps import Step, step_rows, steps
+from .threads import of_process, threads
+
+WAITS = ("gc", "gil_wait", "data_wait", "sync")
+PARTS = (*WAITS, "optimizer", "backward", "forward", "idle")
+
+_DATA = re.compile(
+    r"enumerate\(DataLoader\)|.*torch/utils/data/dataloader\.py\(\d+\): __next__$"
+    r"|(?i:(get|next|load|fetch)[ _](a[ _])?(batch|data)|data([ _]?(load(ing|er)?|wait|fetch))?$|load(ing)?$|input$)"
+)
+_OPTIMIZER = re.compile(
+    r"Optimizer\.(step|zero_grad)#|.*torch/optim/(?!lr_scheduler)\w+\.py\(\d+\): (step|zero_grad)$"
+    r"|(?i:optim(i[sz]er)?([ _](step|update))?$)"
+)
+_BACKWARD = re.compile(
+    r"(?i:backward([ _]pass)?$)|.*torch/_tensor\.py\(\d+\): backward$|autograd::engine::evaluate_function: "
+    r"|\w*Backward\d*$|torch::autograd::\w+$"
+)
+_FORWARD = re.compile(r"(?i:forward([ _]pass)?$)|\w+\.forward$")
+_SYNC = re.compile(r"(cuda|hip|cu|sycl|zeVirtual|xpu)\w*Synchronize$")
+
+
+@dataclass(frozen=True, slots=True)
+class StepParts:
+    """One step and where its time went, in ns; the parts add up to `duration`.
+
+    gc: collecting garbage. gil_wait: waiting for the GIL. data_wait: waiting for the next batch, or making it. sync:
+    waiting for a device. optimizer, backward, forward: ops, and what is marked as such. idle: no op ran on this thread,
+    nor one of the backward pass on another: Python between ops, or waiting for something without a name in the trace.
+    """
+
+    number: int
+    start: int
+    duration: int
+    gc_ns: int
+    gil_wait_ns: int
+    data_wait_ns: int
+    sync_ns: int
+    optimizer_ns: int
+    backward_ns: int
+    forward_ns: int
+    idle_ns: int
+
+
+def part_ns(step: StepParts, part: str) -> int:
+    """The ns of one of `PARTS`."""
+    ns: int = getattr(step, f"{part}_ns")
+    return ns
+
+
+def step_parts(trace: Trace) -> list[StepParts]:
+    """Every step of a trace; empty where it has none."""
+    found = steps(trace)
+    if not found:
+        return []
+    covers = part_covers(trace, step_thread(trace))
+    start = np.array([step.start for step in found], dtype=np.int64)
+    end = start + np.array([step.duration for step in found], dtype=np.int64)
+    columns = [covers[part].within(start, end) for part in PARTS if part != "idle"]
+    idle = end - start - np.sum(columns, axis=0)
+    return [
+        StepParts(step.number, step.start, step.duration, *ns)
+        for step, ns in zip(found, np.stack([*columns, idle], axis=1).tolist(), strict=True)
+    ]
+
+
+def step_thread(trace: Trace) -> int:
+    """The thread of the steps; where a trace has none, the one whose ops take longest. 0 for an empty trace."""
+    of_track, slices = threads(trace), trace.slices
+    rows = step_rows(trace)
+    if len(rows):
+        return int(of_track[slices.track[rows[0]]])
+    rows = np.flatnonzero(op_slices(trace) & (slices.parent < 0))
+    busy = np.bincount(of_track[slices.track[rows]], weights=slices.duration[rows]) if len(rows) else [0]
+    return int(np.argmax(busy))
+
+
+def bounds(trace: Trace) -> list[Step]:
+    """The steps, or the whole trace as one step where it has none; empty where nothing happened."""
+    begin, end = trace.span()
+    return steps(trace) or ([Step(0, begin, end - begin)] if end > begin else [])
+
+
+def part_covers(trace: Trace, thread: int) -> dict[str, Cover]:
+    """Every part but `idle` over the whole trace: disjoint sets of moments of this thread."""
+    slices = trace.slices
+    own = threads(trace)[slices.track] == thread
+    is_op = op_slices(trace)
+    marked = own & _outside_devices(trace)
+    nodes = _named(trace, _BACKWARD) | (slices.category == trace.string_id("autograd"))
+    process = np.isin(slices.track, of_process(trace, thread))
+    forward = _cover(trace, own & is_op & ~nodes & _is_top(trace, is_op | nodes)) | _cover(
+        trace, marked & _named(trace, _FORWARD)
+    )
+    backward = _closed(_cover(trace, own & nodes), forward, step_rows_start(trace))
+    elsewhere = _closed(_cover(trace, process & ~own & nodes), forward, step_rows_start(trace))
+    claims = {
+        "gc": _cover(trace, own & (slices.category == trace.string_id("gc"))),
+        "gil_wait": gil_wait_cover(trace, thread),
+        "data_wait": _cover(trace, marked & _named(trace, _DATA)),
+        "sync": _cover(trace, own & _named(trace, _SYNC)),
+        "optimizer": _cover(trace, marked & _named(trace, _OPTIMIZER)),
+        "backward": backward | (elsewhere - forward),
+        "forward": forward,
+    }
+    taken = NOTHING
+    for part, claim in claims.items():
+        claims[part] = claim - taken
+        taken |= claim
+    return claims
+
+
+def gil_wait_cover(trace: Trace, thread: int) -> Cover:
+    """When a thread waited for the GIL."""
+    waits = wait_rows(trace)
+    of_thread = threads(trace)[thread_tracks(trace, waits)] == thread if len(waits) else np.zeros(0, dtype=bool)
+    rows = waits[of_thread]
+    return Cover.union(trace.slices.start[rows], trace.slices.duration[rows])
+
+
+def step_rows_start(trace: Trace) -> Int64s:
+    """When steps begin."""
+    return trace.slices.start[step_rows(trace)]
+
+
+def _cover(trace: Trace, chosen: NDArray[np.bool_]) -> Cover:
+    return Cover.union(trace.slices.start[chosen], trace.slices.duration[chosen])
+
+
+def _named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+    """The slices whose name matches from its beginning."""
+    matching = np.array([bool(pattern.match(text)) for text in trace.strings], dtype=bool)
+    return matching[trace.slices.name] if len(trace.slices) else np.zeros(0, dtype=bool)
+
+
+def _outside_devices(trace: Trace) -> NDArray[np.bool_]:
+    on_device = [name for name, text in enumerate(trace.strings) if text.startswith("gpu_")]
+    return ~np.isin(trace.slices.category, on_device)
+
+
+def _is_top(trace: Trace, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which slices have none of the `chosen` directly around them."""
+    parent = trace.slices.parent
+    return ~(np.where(parent >= 0, chosen[np.maximum(parent, 0)], False)) if len(parent) else chosen
+
+
+def _closed(nodes: Cover, forward: Cover, steps_begin: Int64s) -> Cover:
+    """Nodes of a pass and the time between them, where neither a forward op runs nor a step begins."""
+    begin, end = nodes.end[:-1], nodes.start[1:]
+    within = (forward.within(begin, end) == 0) & (
+        np.searchsorted(steps_begin, begin, side="right") == np.searchsorted(steps_begin, end, side="right")
+    )
+    return nodes | Cover.union(begin[within], (end - begin)[within])

@@ -1,0 +1,18 @@
+"""Threads: the tracks that belong together, since a thread's crossing slices lie on several lanes."""
+
+import numpy as np
+
+from ..trace import Int64s, Trace
+
+
+def threads(trace: Trace) -> Int64s:
+    """By track, its thread: the number of the first track with the same pid and tid, whatever their lanes."""
+    first: dict[tuple[int | str, int | str], int] = {}
+    numbers = [first.setdefault((track.pid, track.tid), number) for number, track in enumerate(trace.tracks)]
+    return np.array(numbers, dtype=np.int64)
+
+
+def of_process(trace: Trace, thread: int) -> list[int]:
+    """The tracks of the same process."""
+    pid = trace.tracks[thread].pid
+    return [number for number, track in enumerate(trace.tracks) if track.pid == pid]
