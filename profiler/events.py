@@ -23,3 +23,11 @@ DTYPE_SHIFT, DTYPE_MASK = 3, 31  # bits 3-7: the code of its output's dtype
 OUTPUT_ALLOCATED = 1 << 8
 NAME_INTERNED = 1  # flag of a node: its name is an interned string
 TO_LEAF = 1  # flag of an edge
+
+# Of the GIL's tracer, in ticks: a thread asked (`wait`, where it was not free), got it, was asked to let go (0: never),
+# let go. They are in the order of time, as no two hold it at once; behind them who still waits at the end.
+GIL_HOLD = np.dtype(
+    [("wait", "<i8"), ("acquired", "<i8"), ("requested", "<i8"), ("released", "<i8"),
+     ("thread", "<u4"), ("flags", "<u2"), ("pad", "<u2")]
+)  # fmt: skip
+GIL_CROWD, GIL_BEFORE, GIL_AFTER, GIL_WAITING = 1, 2, 4, 8  # its flags; see core/gil_hooks.h

@@ -43,6 +43,7 @@ ONLY = {
     "perflab.runtime": (
         "runtime/",
         "profiler/session.py",
+        "profiler/gil.py",
         "profiler/chrome_read.py",
         "profiler/chrome_columns.py",
         "profiler/chrome_events.py",

@@ -13,5 +13,6 @@ void bind_optim(nanobind::module_&);
 void bind_random(nanobind::module_&);
 void bind_chrome(nanobind::module_&);
 void bind_threads(nanobind::module_&);
+void bind_gil(nanobind::module_&);
 
 }  // namespace perflab

@@ -19,6 +19,15 @@ inline int64_t ticks() {
   return slow_ticks();
 }
 
+// The same, read when all that stands before it is done: plain ticks() may run ahead of a lock that is waited for.
+inline int64_t ordered_ticks() {
+#if defined(__x86_64__)
+  if (clock_source == ClockSource::kTsc) [[likely]]
+    _mm_lfence();
+#endif
+  return ticks();
+}
+
 struct ClockScale {  // epoch ns of a tick: ns0 + (tick - tick0) * ns_per_tick
   int64_t tick0, ns0;
   double ns_per_tick;

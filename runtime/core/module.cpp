@@ -5,6 +5,7 @@ namespace nb = nanobind;
 
 NB_MODULE(_core, m) {
   using namespace perflab;
+  nb::set_leak_warnings(false);  // what daemon threads hold when the interpreter ends is no leak
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
       std::rethrow_exception(p);
@@ -34,4 +35,5 @@ NB_MODULE(_core, m) {
   bind_random(m);
   bind_chrome(m);
   bind_threads(m);
+  bind_gil(m);
 }
