@@ -67,6 +67,47 @@ def test_erf_and_erfc_add_up_to_1() -> None:
     assert rt.erfc(rt.tensor(np.array(10.0))).item() == pytest.approx(2.0884875837625446e-45, rel=1e-12)
 
 
+def units_off(found: np.ndarray, exact: np.ndarray) -> float:
+    """The largest error of float32 numbers, in units in the last place."""
+    unit = np.spacing(np.maximum(np.abs(exact).astype(np.float32), np.finfo(np.float32).tiny))
+    return float(np.max(np.abs(found.astype(np.float64) - exact) / unit))
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high", "most"),
+    [("expm1", -20, 80, 2), ("log1p", -0.99, 90, 2), ("erf", -5, 5, 3), ("erfc", -5, 9, 1), ("sigmoid", -80, 80, 3)],
+)
+def test_float32_functions_are_exact_to_units_in_the_last_place(name: str, low: float, high: float, most: int) -> None:
+    x = np.concatenate([np.linspace(low, high, 20001), np.linspace(-0.6, 0.6, 20001), [1e-30, -1e-30, 1e-5]])
+    x = x.astype(np.float32)
+    exact = {"erf": np.vectorize(math.erf), "erfc": np.vectorize(math.erfc), "sigmoid": lambda v: 1 / (1 + np.exp(-v))}
+    function = exact.get(name) or getattr(np, name)
+    assert units_off(getattr(rt, name)(rt.tensor(x)).numpy(), function(x.astype(np.float64))) <= most
+
+
+def test_float32_powers_are_exact_to_a_unit_in_the_last_place() -> None:
+    base = np.exp(np.linspace(-80, 80, 30011)).astype(np.float32)
+    exponent = (40 * np.sin(np.arange(30011)) / np.maximum(1, np.abs(np.log(base)))).astype(np.float32)
+    wide = base.astype(np.float64), exponent.astype(np.float64)
+    assert units_off(rt.pow(rt.tensor(base), rt.tensor(exponent)).numpy(), np.power(*wide)) <= 1
+    for one in (2.5, -0.75, 0.5, 3.0, -1.0):
+        near = base[14000:16000]
+        assert units_off((rt.tensor(near) ** one).numpy(), near.astype(np.float64) ** one) <= 2
+
+
+def test_powers_of_zeros_infinities_and_negative_numbers_are_c_s() -> None:
+    values = [0.0, -0.0, 1.0, -1.0, inf, -inf, nan, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 1e-45, 1e30]
+    base, exponent = (x.ravel().astype(np.float32) for x in np.meshgrid(values, values))
+    with np.errstate(all="ignore"):
+        exact = np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(np.float32)
+    found = rt.pow(rt.tensor(base), rt.tensor(exponent)).numpy()
+    np.testing.assert_array_equal(found, exact)
+    np.testing.assert_array_equal(np.signbit(found)[found == found], np.signbit(exact)[found == found])
+    for one in values:
+        kept = exponent == np.float32(one)
+        np.testing.assert_array_equal((rt.tensor(base[kept]) ** one).numpy(), exact[kept])
+
+
 def test_bits_are_for_integers_and_bools() -> None:
     with pytest.raises(rt.DTypeError, match="bitwise_and: not defined for float32"):
         rt.bitwise_and(rt.tensor([1.0]), rt.tensor([1.0]))

@@ -1,4 +1,4 @@
-// Smooth activations and their gradients, element by element.
+// Activations and the gradients of smooth ones, element by element.
 #ifndef LEVEL
 
 #include <bit>
@@ -80,8 +80,56 @@ inline T silu_slope(T x) {
   return s * (1 + x * (1 - s));
 }
 
+template <class T>
+T attribute(const Attrs& at, int word) {
+  return static_cast<T>(std::bit_cast<double>(at.v[word]));
+}
+
+template <class T>
+void leaky_relu(In in, int, const Attrs& at, Array* out, int) {
+  apply<T>([slope = attribute<T>(at, 0)](T x) { return x > 0 ? x : slope * x; }, *in[0], out[0]);
+}
+
+template <class T>
+void hardtanh(In in, int, const Attrs& at, Array* out, int) {
+  const T low = attribute<T>(at, 0), high = attribute<T>(at, 1);
+  apply<T>(
+      [=](T x) {
+        const T most = x < low ? low : x;
+        return most > high ? high : most;
+      },
+      *in[0], out[0]);
+}
+
+template <class T>
+void elu(In in, int, const Attrs& at, Array* out, int) {
+  apply<T>([alpha = attribute<T>(at, 0)](T x) { return x > 0 ? x : alpha * expm1_of(x); }, *in[0], out[0]);
+}
+
+template <class T>
+void softplus(In in, int, const Attrs& at, Array* out, int) {
+  const T beta = attribute<T>(at, 0), threshold = attribute<T>(at, 1);
+  apply<T>(
+      [=](T x) {
+        const T y = x * beta, smooth = ((y > 0 ? y : T(0)) + log1p_inside(exp_of(-std::fabs(y)))) / beta;
+        return y > threshold ? x : smooth;
+      },
+      *in[0], out[0]);
+}
+
+template <class... Ts>
+void add_bent(KernelTable& table, Types<Ts...>) {
+  (table.add("leaky_relu", DTypeOf<Ts>::value, leaky_relu<Ts>), ...);
+  (table.add("hardtanh", DTypeOf<Ts>::value, hardtanh<Ts>), ...);
+  (table.add("elu", DTypeOf<Ts>::value, elu<Ts>), ...);
+  (table.add("softplus", DTypeOf<Ts>::value, softplus<Ts>), ...);
+}
+
 void add_kernels(KernelTable& table) {
+  add_bent(table, Floats{});
   add_unary(table, "gelu", Floats{}, []<class T>(T x) -> T { return x * normal_at(x).below; });
+  add_unary(table, "log_sigmoid", Floats{},
+            []<class T>(T x) -> T { return (x < 0 ? x : T(0)) - log1p_inside(exp_of(-std::fabs(x))); });
   add_unary(table, "gelu_tanh", Floats{}, []<class T>(T x) -> T { return gelu_tanh_of(x); });
   add_unary(table, "silu", Floats{}, []<class T>(T x) -> T { return x * sigmoid_of(x); });
   add_binary(table, "gelu_grad", Floats{}, []<class T>(T g, T x) -> T { return g * gelu_slope(x); });

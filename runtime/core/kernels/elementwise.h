@@ -1,5 +1,5 @@
 // One output element from one of each input. Included by bodies, once for each CPU level; no guard. F is a function
-// object without state: the loops are instantiated with it and vectorised.
+// object: the loops are instantiated with it and vectorised. That of a unary op may hold attributes.
 
 namespace perflab::LEVEL {
 
@@ -8,40 +8,43 @@ namespace {
 // In place, and with a donated buffer, the output is an input: each element is read before it is written, which is all
 // that ivdep promises.
 template <class F, class T, class O>
-[[gnu::flatten, gnu::noinline]] void unary_row(const T* a, O* o, int64_t n) {
+[[gnu::flatten, gnu::noinline]] void unary_row(F f, const T* a, O* o, int64_t n) {
 #pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) o[i] = F{}(a[i]);
+  for (int64_t i = 0; i < n; ++i) o[i] = f(a[i]);
 }
 
-template <class F, class T, class O>
-void unary_strided(const Array& a, Array& o) {
+template <class T, class O, class F>
+void unary_strided(F f, const Array& a, Array& o) {
   const Layout* operands[] = {&o, &a};
   Walk w(operands, 2);
   if (w.empty()) return;
-  each_row(w, w.n, [](const Walk& w) {
+  each_row(w, w.n, [f](const Walk& w) {
     if (w.step[0] == sizeof(O) && w.step[1] == sizeof(T)) {
-      unary_row<F>(w.as<T>(1), w.as<O>(0), w.n);
+      unary_row(f, w.as<T>(1), w.as<O>(0), w.n);
     } else {
       for (int64_t i = 0; i < w.n; ++i) {
-        *reinterpret_cast<O*>(w.p[0] + i * w.step[0]) = F{}(*reinterpret_cast<T*>(w.p[1] + i * w.step[1]));
+        *reinterpret_cast<O*>(w.p[0] + i * w.step[0]) = f(*reinterpret_cast<T*>(w.p[1] + i * w.step[1]));
       }
     }
   });
 }
 
-template <class F, class T, class O = T>
-void unary(In in, int, const Attrs&, Array* out, int) {
-  const Array& a = *in[0];
-  Array& o = out[0];
+template <class T, class O = T, class F>
+void apply(F f, const Array& a, Array& o) {
   if (o.numel == 1) {
-    *o.as<O>() = F{}(*a.as<T>());
+    *o.as<O>() = f(*a.as<T>());
   } else if (a.contig && o.contig && a.numel == o.numel) {
     const T* from = a.as<T>();
     O* to = o.as<O>();
-    share(o.numel, kShare, [=](int64_t i, int64_t end) { unary_row<F>(from + i, to + i, end - i); });
+    share(o.numel, kShare, [=](int64_t i, int64_t end) { unary_row(f, from + i, to + i, end - i); });
   } else {
-    unary_strided<F, T, O>(a, o);
+    unary_strided<T, O>(f, a, o);
   }
+}
+
+template <class F, class T, class O = T>
+void unary(In in, int, const Attrs&, Array* out, int) {
+  apply<T, O>(F{}, *in[0], out[0]);
 }
 
 template <class F, class T, class O>

@@ -39,12 +39,41 @@ inline auto wrap(T x) {
   }
 }
 
+// A row of one exponent. Loops in which it does not change are not vectorised, so it is read from memory.
+template <class T>
+void power_row(const T* a, T exponent, T* o, int64_t n) {
+  using Power = decltype([](T a, T b) { return pow_of(a, b); });
+  constexpr int64_t kBlock = 256;
+  T exponents[kBlock];
+  for (int64_t i = 0; i < kBlock; ++i) exponents[i] = exponent;
+  for (int64_t i = 0; i < n; i += kBlock) {
+    binary_row<Power>(a + i, exponents, o + i, n - i < kBlock ? n - i : kBlock);
+  }
+}
+
+// The exponents that models are written with are exact, and quick.
 template <class T>
 void pow(In in, int nin, const Attrs& at, Array* out, int nout) {
-  using Square = decltype([](T x) { return x * x; });
-  using Power = decltype([](T a, T b) { return std::pow(a, b); });
-  if (in[1]->numel == 1 && *in[1]->as<T>() == T(2)) return unary<Square, T>(in, nin, at, out, nout);
-  binary<Power, T>(in, nin, at, out, nout);
+  using Power = decltype([](T a, T b) { return pow_of(a, b); });
+  const Array& a = *in[0];
+  if (in[1]->numel != 1 || a.numel != out[0].numel) return binary<Power, T>(in, nin, at, out, nout);
+  const T exponent = *in[1]->as<T>();
+  if (exponent == T(2)) return apply<T>([](T x) { return x * x; }, a, out[0]);
+  if (exponent == T(1)) return apply<T>([](T x) { return x; }, a, out[0]);
+  if (exponent == T(3)) return apply<T>([](T x) { return x * x * x; }, a, out[0]);
+  if (exponent == T(-1)) return apply<T>([](T x) { return T(1) / x; }, a, out[0]);
+  if (exponent == T(0.5)) {  // of -0 and -inf, what C's pow gives
+    return apply<T>([](T x) { return x == -std::numeric_limits<T>::infinity() ? -x : std::sqrt(x + T(0)); }, a, out[0]);
+  }
+  if (!a.contig || !out[0].contig) return binary<Power, T>(in, nin, at, out, nout);
+  const T* from = a.as<T>();
+  T* to = out[0].as<T>();
+  share(a.numel, kShare, [=](int64_t i, int64_t end) { power_row(from + i, exponent, to + i, end - i); });
+}
+
+template <class T>
+inline T sign_of(T x) {
+  return x > 0 ? T(1) : x < 0 ? T(-1) : x == 0 ? T(0) : x;
 }
 
 // A condition and two values. In place, the condition is the output: then all are bools.
@@ -106,9 +135,21 @@ void add_where(KernelTable& table, Types<Ts...>) {
 void add_kernels(KernelTable& table) {
   NATIVE_UNARY(Numbers, neg, T(-wrap(x)));
   NATIVE_UNARY(Floats, abs, std::fabs(x));
+  NATIVE_UNARY(Numbers, square, T(wrap(x) * wrap(x)));
+  NATIVE_UNARY(Numbers, sign, sign_of(x));
+  NATIVE_UNARY(Floats, floor, std::floor(x));
+  NATIVE_UNARY(Floats, ceil, std::ceil(x));
+  NATIVE_UNARY(Floats, trunc, std::trunc(x));
+  NATIVE_UNARY(Floats, round, std::rint(x));
+  NATIVE_UNARY(Floats, reciprocal, T(1) / x);
   NATIVE_UNARY(Floats, sqrt, std::sqrt(x));
+  NATIVE_UNARY(Floats, rsqrt, T(1) / std::sqrt(x));
   NATIVE_UNARY(Floats, exp, exp_of(x));
+  NATIVE_UNARY(Floats, expm1, expm1_of(x));
   NATIVE_UNARY(Floats, log, log_of(x));
+  NATIVE_UNARY(Floats, log1p, log1p_of(x));
+  NATIVE_UNARY(Floats, erf, erf_of(x));
+  NATIVE_UNARY(Floats, erfc, erfc_of(x));
   NATIVE_UNARY(Floats, tanh, tanh_of(x));
   NATIVE_UNARY(Floats, sigmoid, sigmoid_of(x));
   NATIVE_UNARY(Numbers, relu, x < 0 ? T(0) : x);  // not-a-number stays
@@ -119,6 +160,8 @@ void add_kernels(KernelTable& table) {
   NATIVE_BINARY(Floats, div, a / b);
   NATIVE_BINARY(AnyType, maximum, a > b || a != a ? a : b);  // a != a: not-a-number wins
   NATIVE_BINARY(AnyType, minimum, a < b || a != a ? a : b);
+  NATIVE_BINARY(AnyType, clamp_min, a < b || b != b ? b : a);
+  NATIVE_BINARY(AnyType, clamp_max, a > b || b != b ? b : a);
 
   table.add("pow", DType::kFloat32, pow<float>);
   table.add("pow", DType::kFloat64, pow<double>);
