@@ -106,6 +106,36 @@ TEST(pointwise_kernels_take_any_strides) {
   CHECK(run_op("add", {&none, &three}, {0, 3}).empty());
 }
 
+TEST(running_totals_follow_rows_columns_and_their_reverse) {
+  constexpr int64_t kForwards = 0, kReverse = 1;
+  const Array a = floats({7, 300}), turned = transposed(floats({300, 7}));  // more rows and columns than go at once
+  for (const Array* x : {&a, &turned}) {
+    for (const int64_t axis : {0, 1}) {
+      const auto forwards = run_op("running_sum", {x}, {7, 300}, {axis, kForwards, kNone});
+      const auto back = run_op("running_sum", {x}, {7, 300}, {axis, kReverse, kNone});
+      bool right = true;
+      for (int64_t i = 0; i < 7; ++i) {
+        for (int64_t j = 0; j < 300; ++j) {
+          double before = 0, after = 0;
+          for (int64_t k = 0; k < (axis ? 300 : 7); ++k) {
+            const double value = axis ? at(*x, i, k) : at(*x, k, j);
+            const int64_t here = axis ? j : i;
+            before += k <= here ? value : 0, after += k >= here ? value : 0;
+          }
+          const auto place = static_cast<size_t>(i * 300 + j);
+          right &= near(forwards[place], before) && near(back[place], after);
+        }
+      }
+      CHECK(right);
+    }
+  }
+  const Array few = floats({2, 3}, {1, 2, 3, 4, 5, 6}), nans = floats({4}, {1, kNan, 5, kNan});
+  CHECK(run_op("running_product", {&few}, {2, 3}, {1, kNone}) == (std::vector<float>{1, 2, 6, 4, 20, 120}));
+  CHECK(run_op<int64_t>("running_extremum", {&nans}, {4}, {0, 1}) == (std::vector<int64_t>{0, 1, 1, 3}));
+  const Array equal = floats({4}, {2, 1, 1, 3});
+  CHECK(run_op<int64_t>("running_extremum", {&equal}, {4}, {0, 0}) == (std::vector<int64_t>{0, 1, 2, 2}));
+}
+
 TEST(a_strided_array_is_written_in_place) {
   Array whole = floats({6, 8});
   Array part = whole;  // every second column of the transposed array

@@ -1,4 +1,5 @@
 // Elements by their indices: taken, and gathered back by the gradient.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -14,41 +15,53 @@ namespace {
 // they may.
 class Indices {
  public:
-  Indices(const Array& a, int axis, int64_t size, bool from_end = true)
-      : many_(a.numel > kFew ? new int64_t[static_cast<size_t>(a.numel)] : nullptr), p_(many_ ? many_.get() : few_) {
-    Layout flat;
-    flat.dtype = DType::kInt64;
-    flat.take_shape(a);
-    flat.data = p_;
+  Indices(const Array& a, int axis, int64_t size, bool from_end = true) {
     if (a.dtype != DType::kInt32 && a.dtype != DType::kInt64) {
       throw Error(ErrorKind::kDType, std::string("indices must be int32 or int64, not ") + name(a.dtype));
     }
-    const Layout* operands[] = {&flat, &a};
-    Walk w(operands, 2);
-    if (w.empty()) return;
+    const int64_t n = a.numel;
+    if (a.contig && a.dtype == DType::kInt64) {
+      p_ = a.as<int64_t>();
+    } else {
+      Array to;
+      to.dtype = DType::kInt64;
+      to.take_shape(a);
+      to.data = room(n);
+      copy_into(a, to);
+    }
+    // Signs tell, without a branch; which one is wrong is looked for when it is known that one is.
     const int64_t least = from_end ? -size : 0;
-    do {
-      for (int64_t i = 0; i < w.n; ++i) {
-        const char* from = w.p[1] + i * w.step[1];
-        int64_t index = a.dtype == DType::kInt64 ? *reinterpret_cast<const int64_t*>(from)
-                                                 : *reinterpret_cast<const int32_t*>(from);
-        if (index < least || index >= size) {
-          throw Error(ErrorKind::kIndex,
-                      "index " + std::to_string(index) + " is out of range for axis " + std::to_string(axis) +
-                          " with size " + std::to_string(size) +
-                          (from_end || index >= 0 ? "" : ": negative ones do not count from the end"));
-        }
-        w.as<int64_t>(0)[i] = index < 0 ? index + size : index;
-      }
-    } while (w.next());
+    int64_t outside = 0, any = 0;
+    for (int64_t i = 0; i < n; ++i) outside |= (p_[i] - least) | (size - 1 - p_[i]), any |= p_[i];
+    if (outside < 0) fail(n, axis, size, from_end);
+    if (any >= 0) return;
+    const int64_t* given = p_;
+    int64_t* to = room(n);
+    for (int64_t i = 0; i < n; ++i) to[i] = given[i] < 0 ? given[i] + size : given[i];
   }
   int64_t operator[](int64_t i) const { return p_[i]; }
 
  private:
   static constexpr int64_t kFew = 64;
+
+  int64_t* room(int64_t n) {
+    if (n > kFew && !many_) many_.reset(new int64_t[static_cast<size_t>(n)]);
+    int64_t* const own = n > kFew ? many_.get() : few_;
+    p_ = own;
+    return own;
+  }
+
+  [[noreturn]] void fail(int64_t n, int axis, int64_t size, bool from_end) const {
+    const int64_t least = from_end ? -size : 0;
+    const int64_t index = *std::find_if(p_, p_ + n, [=](int64_t i) { return i < least || i >= size; });
+    throw Error(ErrorKind::kIndex, "index " + std::to_string(index) + " is out of range for axis " +
+                                       std::to_string(axis) + " with size " + std::to_string(size) +
+                                       (from_end || index >= 0 ? "" : ": negative ones do not count from the end"));
+  }
+
   int64_t few_[kFew];
   std::unique_ptr<int64_t[]> many_;
-  int64_t* p_;
+  const int64_t* p_ = few_;
 };
 
 // An array cut at one axis: `outer` times `size` slices of `inner` elements.
@@ -140,6 +153,13 @@ void take_along(In in, int, const Attrs& at, Array* out, int) {
   Array copy;
   const T* from = packed(&part, copy)->template as<T>();
   T* to = out[0].as<T>();
+  if (cut.inner == 1 && in[1]->ndim > 0) {
+    const int64_t n = in[1]->shape[axis];
+    for (int64_t i = 0, k = 0; i < cut.outer; ++i, from += cut.size) {
+      for (const int64_t end = k + n; k < end; ++k) to[k] = from[which[k]];
+    }
+    return;
+  }
   along(cut, *in[1], which, [&](int64_t whole, int64_t k) { to[k] = from[whole]; });
 }
 

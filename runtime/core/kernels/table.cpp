@@ -11,6 +11,7 @@ namespace {
   add_pointwise_kernels(table);
   add_compare_kernels(table);
   add_reduce_kernels(table);
+  add_running_kernels(table);
   add_softmax_kernels(table);
   add_activation_kernels(table);
   add_norm_kernels(table);
