@@ -20,6 +20,8 @@ _KINDS: dict[Any, str] = {
     tuple[int, ...]: "t",
     Axes: "a",
 }
+# Shape rules that count axes.
+_ALONG_AXES = ("reduce", "extremum", "same_axis", "transpose", "squeeze")
 # PyTorch's spellings of the array API's names.
 _TORCH_NAMES = {
     "axis": "dim",
@@ -139,6 +141,12 @@ class Op:
         if i < len(self.inputs) or self.rest is None:
             return self.inputs[i]
         return self.rest
+
+    def along(self, array: Any) -> Any:
+        """The array as a body that works along axes is given it: a tensor of no dimensions has axis 0, as in PyTorch,
+        where NumPy knows none.
+        """
+        return array.reshape(1) if array.ndim == 0 and self.rule in _ALONG_AXES else array
 
     def mask(self, fact: Callable[[Input], bool]) -> int:
         """The inputs of which `fact` holds, as bits; of a list op, bit 0 speaks for all."""

@@ -95,6 +95,7 @@ void conv2d_weight_grad(In in, int, const Attrs& at, Array* out, int) {
 // The attributes are kernel, stride and padding, and for the maximum dilation; then ceil_mode.
 void pool(const Array& a, const Attrs& at, const int64_t* dilation, bool hang, Array& out) {
   if (a.ndim != 4) fail_shape("the input is (N, channels, rows, columns), not " + show(a));
+  if (a.shape[2] * a.shape[3] == 0) fail_shape("the planes of " + show(a) + " have no elements to choose from");
   const int64_t *kernel = two(at.v, "kernel", 1), *stride = two(at.v + kTupleWords, "stride", 1),
                 *padding = two(at.v + 2 * kTupleWords, "padding", 0);
   if (2 * padding[0] > kernel[0] || 2 * padding[1] > kernel[1])

@@ -74,6 +74,22 @@ void reduce(In in, int, const Attrs& at, Array* out, int) {
   o.pack();
 }
 
+// Of no elements there is none to choose.
+void extremum(In in, int nin, const Attrs& at, Array* out, int nout) {
+  const Array& a = *in[0];
+  unsigned gone = axes_of(a, at.v);
+  for (int i = 0; i < a.ndim; ++i) {
+    if ((gone >> i & 1) && a.shape[i] == 0) fail_shape("there is no element to choose along an axis of " + show(a));
+  }
+  reduce(in, nin, at, out, nout);
+}
+
+// At least two axes.
+void matrices(In in, int, const Attrs&, Array* out, int) {
+  if (in[0]->ndim < 2) fail_shape("it takes matrices in the last two axes, not shape " + show(*in[0]));
+  out[0].take_shape(*in[0]);
+}
+
 void matmul(In in, int, const Attrs&, Array* out, int) {
   const Array &a = *in[0], &b = *in[1];
   Array& o = out[0];
@@ -146,9 +162,10 @@ void take_along(In in, int, const Attrs& at, Array* out, int) {
 }
 
 constexpr ShapeRule kRules[] = {
-    {"same", "", same},       {"broadcast", "", broadcast},     {"same_axis", "i", same_axis},
-    {"reduce", "ab", reduce}, {"matmul", "", matmul},           {"concat", "i", concat},
-    {"take", "ib", take},     {"take_along", "ib", take_along}, {"like_second", "", like_second},
+    {"same", "", same},           {"broadcast", "", broadcast},     {"same_axis", "i", same_axis},
+    {"reduce", "ab", reduce},     {"matmul", "", matmul},           {"concat", "i", concat},
+    {"take", "ib", take},         {"take_along", "ib", take_along}, {"like_second", "", like_second},
+    {"extremum", "ab", extremum}, {"matrices", "", matrices},
 };
 
 }  // namespace

@@ -51,7 +51,11 @@ def _(ct, a: Spec, *, repetitions):
     rule="like_second",
     dtype="first",
     flops=lambda a, like, out, repetitions: a.size,
-    samples=(sample((2, 6), (2, 3), repetitions=(2,)), sample((2, 2, 9), (2, 3), repetitions=(2, 1, 3))),
+    samples=(
+        sample((2, 6), (2, 3), repetitions=(2,)),
+        sample((2, 2, 9), (2, 3), repetitions=(2, 1, 3)),
+        sample((0, 6), (0, 3), repetitions=(2,)),
+    ),
     public=False,
 )
 def untile(xp, a, like: Spec, *, repetitions: tuple[int, ...]):
@@ -100,10 +104,17 @@ def repeat_interleave(a, repeats, axis=None):
     return repeat(a, repeats, axis=axis)
 
 
+def _rolled(a: Spec, *, shift: tuple[int, ...], axis: Axes) -> Spec:
+    axes = () if axis is None else (axis,) if isinstance(axis, int) else axis
+    if len(shift) != (1 if axis is None else len(axes)) or not shift:
+        raise ArgumentError(f"roll: {len(shift)} shifts for axes {axis}: give one for each, or one without axes")
+    for i in axes:
+        place(i, a.ndim, "roll")
+    return a
+
+
 @primitive(
-    rule="same",
-    dtype="first",
-    kinds="bifc",
+    infer=_rolled,
     flops=lambda a, out, shift, axis: 0,
     samples=(sample((5,), shift=(2,)), sample((2, 3), shift=(1, -4), axis=(0, 1)), sample((2, 3), shift=(2,))),
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, AxisError, ShapeError
 from ..op import sample
 from ..registry import composite, primitive
 from ..spec import Spec, complex64, complex128, float32, float64
@@ -22,6 +22,10 @@ _REVERSED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 def _resized(a: Spec, sizes: tuple[int, ...], axes: tuple[int, ...]) -> list[int]:
     shape = list(a.shape)
     for size, axis in zip(sizes, axes, strict=True):
+        if not -a.ndim <= axis < a.ndim:
+            raise AxisError(f"fft: axis {axis} is out of range for shape {a.shape}")
+        if size < 1 or a.shape[axis] == 0:
+            raise ShapeError(f"fft: axis {axis} of {a.shape} makes no {size} elements: each needs at least one")
         shape[axis] = size
     return shape
 

@@ -140,6 +140,7 @@ def _(ct, a: Spec, indices, *, axis):
         sample((2, 2), (2, 3), np.array([[2, 2], [0, -1]]), axis=1),
         sample((1, 2), (3, 2), np.array([[1, 0]]), axis=0),
         sample((1, 2, 2), (3, 4, 3), np.array([[[1, -1], [2, 0]]]), axis=1),
+        sample((), (), np.array(0), axis=0),
     ),
     public=False,
 )
@@ -177,7 +178,7 @@ def _put_at_spec(a: Spec, indices: Spec, values: Spec, *, axes: tuple[int, ...],
     shape = _chosen(a, indices, axes)
     lead = len(shape) - values.ndim
     if lead < 0 or any(n not in (1, m) for n, m in zip(values.shape, shape[lead:], strict=True)):
-        raise ShapeError(f"values of shape {values.shape} do not broadcast to the chosen elements, {shape}")
+        raise ShapeError(f"put_at: values of shape {values.shape} do not broadcast to the chosen elements, {shape}")
     return a
 
 
@@ -239,6 +240,7 @@ def _(ct, a: Spec, indices, *, axes):
     samples=(
         sample((3,), (2, 3), np.array([[1, 0, -1], [2, 2, 2]]), axes=(0, 1)),
         sample((3, 4), (2, 4, 3), np.array([[1, 0, 1], [2, 2, 2]]), axes=(0, 2)),
+        sample((), (2, 3), np.array([1, 2]), axes=(0, 1)),
     ),
     public=False,
 )

@@ -99,7 +99,7 @@ def _adaptive_indices_spec(a: Spec, *, output_size: Pair) -> Spec:
 
 ADAPTIVE_SAMPLES = tuple(
     sample(shape, output_size=size)
-    for shape, size in (((2, 3, 4, 6), (2, 3)), ((1, 2, 5, 4), (3, 3)), ((1, 1, 2, 2), (3, 1)))
+    for shape, size in (((2, 3, 4, 6), (2, 3)), ((1, 2, 5, 4), (3, 3)), ((1, 1, 2, 2), (3, 1)), ((0, 1, 2, 2), (1, 2)))
 )
 
 
@@ -152,7 +152,7 @@ def adaptive_max_pool2d_indices(xp, a, *, output_size: tuple[int, ...]):
 # --- elements of planes
 
 
-_PLACES = np.array([[[[5, 0], [0, 1]]]])
+_PLACES = np.array([[[[5, 0], [0, 1]]], [[[1, 1], [2, 3]]]])
 
 
 @primitive(
@@ -160,7 +160,7 @@ _PLACES = np.array([[[[5, 0], [0, 1]]]])
     kinds="f",
     flops=lambda a, indices, out: 0,
     read=lambda a, indices, out: out.nbytes + indices.nbytes,
-    samples=(sample((1, 1, 3, 2), _PLACES),),
+    samples=(sample((2, 1, 3, 2), _PLACES),),
     public=False,
 )
 def take_from_planes(xp, a, indices: Indices):
@@ -184,7 +184,7 @@ def _(ct, a: Spec, indices):
     kinds="f",
     flops=lambda a, like, indices, out: a.size,
     read=lambda a, like, indices, out: a.nbytes + indices.nbytes,
-    samples=(sample((1, 1, 2, 2), (1, 1, 3, 2), _PLACES),),
+    samples=(sample((2, 1, 2, 2), (2, 1, 3, 2), _PLACES),),
     public=False,
 )
 def put_in_planes(xp, a, like: Spec, indices: Indices):

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ShapeError
 from ..op import sample
 from ..registry import composite, primitive
 from ..spec import Axes
@@ -38,6 +38,8 @@ def vector_norm(xp, a, *, axis: Axes = None, keepdims: bool = False, ord: float 
     >>> vector_norm(tensor([3.0, 4.0])).tolist()
     5.0
     """
+    if a.size == 0 and math.isinf(ord):
+        raise ShapeError(f"vector_norm: of no elements there is no norm {ord}: the shape is {a.shape}")
     return xp.linalg.vector_norm(a, axis=axis, keepdims=keepdims, ord=ord)
 
 

@@ -53,8 +53,6 @@ def argsort(xp, a, *, axis: int = -1, descending: bool = False, stable: bool = T
     >>> argsort(tensor([2.0, 1.0, 3.0])).tolist()
     [1, 0, 2]
     """
-    if a.ndim == 0:
-        return xp.zeros((), np.int64)
     kind = "stable" if stable else None
     if not descending:
         return xp.argsort(a, axis, kind=kind)
@@ -270,8 +268,15 @@ def quantile(a, q, axis=None, keepdims=False, *, interpolation="linear"):
     return select(found, 0, 0) if np.ndim(q) == 0 else found
 
 
+def _mode_spec(a: Spec, *, axis: int) -> Spec:
+    at = _axis(a, axis, "mode")
+    if a.shape[at : at + 1] == (0,):
+        raise ShapeError(f"mode: there is no element to choose along axis {axis} of {a.shape}")
+    return Spec((*a.shape[:at], 1, *a.shape[at + 1 :]) if a.ndim else (), int64)
+
+
 @primitive(
-    infer=lambda a, *, axis: Spec((*a.shape[: axis % a.ndim], 1, *a.shape[axis % a.ndim + 1 :]), int64),
+    infer=_mode_spec,
     kinds="bif",
     flops=lambda a, out, axis: a.size * _log2(a.size),
     samples=(sample((5,), axis=0), sample((2, 4), axis=0)),
@@ -284,6 +289,8 @@ def mode_places(xp, a, *, axis: int):
     >>> mode_places(tensor([2.0, 1.0, 2.0]), axis=0).tolist()
     [2]
     """
+    if a.ndim == 0:
+        return xp.zeros((), np.int64)
     front = xp.moveaxis(a, axis, -1)
     out = xp.zeros((*front.shape[:-1], 1), np.int64)
     for at in np.ndindex(*front.shape[:-1]):

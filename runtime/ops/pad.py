@@ -48,7 +48,10 @@ def _(ct, a: Spec, *, before, after, value):
     rule="like_second",
     dtype="first",
     flops=lambda a, like, out, before, after, value: 0,
-    samples=(sample((3, 5), (2, 3), before=(1, 0), after=(0, 2), value=1.5),),
+    samples=(
+        sample((3, 5), (2, 3), before=(1, 0), after=(0, 2), value=1.5),
+        sample((1, 5), (0, 3), before=(1, 0), after=(0, 2), value=1.5),
+    ),
     public=False,
 )
 def inside(xp, a, like: Spec, *, before: tuple[int, ...], after: tuple[int, ...], value: float):

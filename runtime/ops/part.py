@@ -148,6 +148,7 @@ def _(ct, a: Spec, *, offset, dim1, dim2):
     samples=(
         sample((3,), (3, 4), offset=0, dim1=0, dim2=1),
         sample((3, 1), (2, 3, 4), offset=1, dim1=-1, dim2=0),
+        sample((0, 1), (2, 0, 4), offset=1, dim1=-1, dim2=0),
     ),
 )
 def undiagonal(xp, a, like: Spec, *, offset: int, dim1: int, dim2: int):
@@ -197,7 +198,11 @@ def _(ct, a: Spec, *, axis, size, step):
     dtype="first",
     public=False,
     flops=lambda a, like, out, axis, size, step: a.size,
-    samples=(sample((3, 3), (7,), axis=0, size=3, step=2), sample((4, 4, 2), (5, 4), axis=-2, size=2, step=1)),
+    samples=(
+        sample((3, 3), (7,), axis=0, size=3, step=2),
+        sample((4, 4, 2), (5, 4), axis=-2, size=2, step=1),
+        sample((4, 0, 2), (5, 0), axis=-2, size=2, step=1),
+    ),
 )
 def fold(xp, a, like: Spec, *, axis: int, size: int, step: int):
     """Zeros in the shape of `like`, plus each element of a at the place where unfold found it.

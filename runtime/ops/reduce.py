@@ -71,7 +71,7 @@ def _(ct, a: Spec, *, axis, keepdims):
 
 
 @primitive(
-    rule="reduce",
+    rule="extremum",
     dtype="first",
     flops=lambda a, out, axis, keepdims: a.size,
     samples=(
@@ -105,7 +105,7 @@ def _(ct, a, out, *, axis, keepdims):
 
 
 @primitive(
-    rule="reduce",
+    rule="extremum",
     dtype="first",
     flops=lambda a, out, axis, keepdims: a.size,
     samples=(
@@ -132,7 +132,7 @@ def _(ct, a, out, *, axis, keepdims):
 
 
 @primitive(
-    rule="reduce",
+    rule="extremum",
     dtype="index",
     flops=lambda a, out, axis, keepdims: a.size,
     samples=(sample((2, 3)), sample((2, 3), axis=1), sample((2, 3, 4), axis=-2, keepdims=True), sample((), axis=None)),
@@ -148,7 +148,7 @@ def argmax(xp, a, *, axis: Axes = None, keepdims: bool = False):
 
 
 @primitive(
-    rule="reduce",
+    rule="extremum",
     dtype="index",
     flops=lambda a, out, axis, keepdims: a.size,
     samples=(sample((2, 3)), sample((2, 3), axis=1), sample((2, 3, 4), axis=-2, keepdims=True), sample((), axis=None)),

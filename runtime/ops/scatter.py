@@ -40,6 +40,7 @@ _ONCE = np.array([[2, 1], [0, 1]])
         sample((3, 3), np.array([[2, 1, 0]]), (), axis=0),
         sample((2, 3), _TWICE, (2, 2), axis=1, accumulate=True),
         sample((3, 4), _TWICE, (2, 2), axis=-2, accumulate=True),
+        sample((), np.array(0), (), axis=0),
     ),
     updates=True,
     public=False,

@@ -62,6 +62,7 @@ def _searchsorted_spec(a: Spec, values: Spec, *, right: bool) -> Spec:
     samples=(
         sample(np.array([1.0, 2.0, 2.0, 3.0]), np.array([[2.0, 0.0], [2.5, 9.0]])),
         sample(np.array([[1, 2], [3, 4]]), np.array([[2], [3]]), right=True),
+        sample(np.array([[1, 2], [1, 2]]), np.array([[2], [3]])),
     ),
     public=False,
     differentiable=False,

@@ -246,7 +246,12 @@ def _(ct, a: Spec, *, axis, index):
     dtype="first",
     public=False,
     flops=lambda a, like, out, axis, index: 0,
-    samples=(sample((5,), (4, 5), axis=0, index=2), sample((2, 3), (2, 3, 4), axis=-1, index=-1)),
+    samples=(
+        sample((5,), (4, 5), axis=0, index=2),
+        sample((2, 3), (2, 3, 4), axis=-1, index=-1),
+        sample((), (4,), axis=0, index=1),
+        sample((0,), (4, 0), axis=0, index=1),
+    ),
 )
 def unselect(xp, a, like: Spec, *, axis: int, index: int):
     """Zeros in the shape of `like`, but a at one index of an axis.

@@ -1,11 +1,17 @@
 """Probabilities along an axis."""
 
+from typing import Any
+
 from ..op import sample
 from ..registry import primitive
 from .pointwise import exp
 from .reduce import sum
 
 _SAMPLES = (sample((2, 3)), sample((2, 3, 2), axis=1), sample((4,), axis=0), sample((0, 3)))
+
+
+def _largest(xp: Any, a: Any, axis: int) -> Any:
+    return xp.max(a, axis=axis, keepdims=True, initial=-xp.inf)  # of nothing too
 
 
 @primitive(
@@ -17,7 +23,7 @@ def softmax(xp, a, *, axis: int = -1):
     >>> softmax(tensor([0.0, 0.0])).tolist()
     [0.5, 0.5]
     """
-    e = xp.exp(a - xp.max(a, axis=axis, keepdims=True))
+    e = xp.exp(a - _largest(xp, a, axis))
     return e / xp.sum(e, axis=axis, keepdims=True)
 
 
@@ -36,7 +42,7 @@ def log_softmax(xp, a, *, axis: int = -1):
     >>> log_softmax(tensor([7.0])).tolist()
     [0.0]
     """
-    shifted = a - xp.max(a, axis=axis, keepdims=True)
+    shifted = a - _largest(xp, a, axis)
     return shifted - xp.log(xp.sum(xp.exp(shifted), axis=axis, keepdims=True))
 
 

@@ -50,6 +50,7 @@ def _(ct, a: Spec, *, size, stride, storage_offset):
         sample((2, 3), (4, 5), size=(2, 3), stride=(10, 2), storage_offset=1),
         sample((3, 2), (4,), size=(3, 2), stride=(1, 1), storage_offset=0),
         sample((0, 2), (4,), size=(0, 2), stride=(1, 1), storage_offset=0),
+        sample((), (4,), size=(), stride=(), storage_offset=1),
     ),
 )
 def as_strided_grad(xp, a, like: Spec, *, size: tuple[int, ...], stride: tuple[int, ...], storage_offset: int):

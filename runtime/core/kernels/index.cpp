@@ -165,6 +165,7 @@ void take_along(In in, int, const Attrs& at, Array* out, int) {
 
 template <class T>
 void take_along_grad(In in, int, const Attrs& at, Array* out, int) {
+  if (!same_shape(*in[0], *in[2])) fail_shape("the indices have shape " + show(*in[2]) + ", not " + show(*in[0]));
   const int axis = axis_of(out[0], at.v[0]);
   Array part = rows_of(out[0], *in[2], axis);
   const Cut cut(part, axis);

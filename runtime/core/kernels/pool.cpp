@@ -4,6 +4,7 @@
 
 #include "kernels/packed.h"
 #include "kernels/table.h"
+#include "rules.h"
 #include "threads.h"
 
 namespace perflab {
@@ -145,6 +146,7 @@ void take_from_planes(In in, int, const Attrs&, Array* out, int) {
 // Inputs: the elements, the planes (their shape), the indices.
 template <class T>
 void put_in_planes(In in, int, const Attrs&, Array* out, int) {
+  if (!same_shape(*in[0], *in[2])) fail_shape("the places have shape " + show(*in[2]) + ", not " + show(*in[0]));
   const Packed input(*in[0]);
   const T* from = input.as<T>();
   T* to = out[0].as<T>();

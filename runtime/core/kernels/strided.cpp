@@ -28,8 +28,9 @@ template <class T>
 void as_strided_grad(In in, int, const Attrs& at, Array* out, int) {
   std::memset(out[0].data, 0, out[0].bytes());
   Array view = chosen(out[0], at);
-  if (view.numel == 0) return;
   const Array& a = *in[0];
+  if (!same_shape(a, view)) fail_shape("the view has shape " + show(view) + ", not " + show(a));
+  if (view.numel == 0) return;
   int64_t index[kMaxDim] = {};
   const T* from = a.as<T>();
   T* to = view.as<T>();
