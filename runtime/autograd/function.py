@@ -43,6 +43,7 @@ class Function:
         self._to_save: tuple[Tensor | None, ...] = ()
         self._dirty: tuple[Tensor, ...] = ()
         self._non_differentiable: tuple[Tensor, ...] = ()
+        self._places: tuple[Any, ...] = ()  # in the graph, of saved tensors that are neither inputs nor outputs
         self._inputs: tuple[_Outside | None, ...] = ()
         self._outputs: tuple[_Outside | None, ...] = ()
         self._materialize = True
@@ -137,6 +138,8 @@ class Function:
             out.detach() if id(out) in given and fate != _CHANGED else out
             for out, fate in zip(outputs, fates, strict=True)
         )
+        known = given | {id(out) for out in outputs}
+        self._places = tuple(None if id(t) in known else _edge(t) for t in self._to_save)
         self._inputs, self._outputs = tuple(map(_outside, inputs)), tuple(map(_outside, outputs))
         tensors = tuple(out if isinstance(out, Tensor) else None for out in outputs)
         _core.attach_function(self, edges, inputs, tensors, fates, self._to_save)

@@ -10,12 +10,18 @@ namespace perflab {
 
 namespace {
 
-// Which inputs need a gradient from this call.
-uint32_t gradient_mask(const Op& op, const Operand* in, int nin) {
+// Which inputs need a gradient.
+uint32_t needing_gradient(const Op& op, const Operand* in, int nin) {
   uint32_t mask = 0;
   for (int i = 0; i < nin; ++i)
     if (in[i].tensor && needs_gradient(in[i].tensor)) mask |= op.list() ? 1u : 1u << i;
-  return mask & op.differentiable;
+  return mask;
+}
+
+[[noreturn, gnu::noinline]] void refuse_complex(const std::string& what, DType d) {
+  throw Error(ErrorKind::kAutograd, what + ": an input requires grad, but the result is " + name(d) +
+                                        ", and complex tensors carry no gradients: detach() the input, or use "
+                                        "no_grad()");
 }
 
 void join(TensorImpl* t, Node* n, uint32_t output) {  // takes a reference of n
@@ -26,12 +32,14 @@ void apply_several(const Op& op, const Operand* in, int nin, const Attrs& attrs,
                    TensorImpl** out, int nout) {
   if (nout == 0) return;  // the parts along an axis without elements
   std::vector<Array> results(nout);
-  uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
+  uint32_t needing = grad_enabled ? needing_gradient(op, in, nin) : 0, mask = needing & op.differentiable;
   const Program* program = mask ? &program_for(op, in, nin, nout, mask, attrs) : nullptr;
   uint64_t sequence = program ? next_sequence(in, nin) : 0;
   run(op, arrays, nin, attrs, results.data(), nout, false, sequence);
   bool view = nin > 0 && in[0].tensor && results[0].storage && results[0].storage == arrays[0]->storage;
   Ref<Node> node;
+  for (const Array& r : results)
+    if (needing && kind(r.dtype) == DKind::kComplex) refuse_complex(op.name, r.dtype);
   auto differentiable = [&](const Array& r) { return kind(r.dtype) == DKind::kFloat; };
   if (program && std::any_of(results.begin(), results.end(), differentiable)) {
     std::vector<const Array*> outs;
@@ -104,18 +112,22 @@ void apply(const Op& op, const Operand* in, int nin, const Attrs& attrs, TensorI
   for (int i = 0; i < nin; ++i) arrays[i] = in[i].array;
   if (op.nout != 1) [[unlikely]]
     return apply_several(op, in, nin, attrs, arrays, out, nout);
-  uint32_t mask = grad_enabled ? gradient_mask(op, in, nin) : 0;
+  uint32_t needing = grad_enabled ? needing_gradient(op, in, nin) : 0, mask = needing & op.differentiable;
   const Program* program = mask ? &program_for(op, in, nin, 1, mask, attrs) : nullptr;
   uint64_t sequence = program ? next_sequence(in, nin) : 0;
   auto t = Ref(make_tensor());
   run(op, arrays, nin, attrs, t.get(), 1, false, sequence);
   if (nin > 0 && t->storage && t->storage == arrays[0]->storage && in[0].tensor)
     show_memory_of(t.get(), in[0].tensor, false);
-  if (program && kind(t->dtype) == DKind::kFloat) {
-    const Array* outs[] = {t.get()};
-    Ref<Node> n(record_node(op, *program, in, nin, attrs, outs, 1, sequence));
-    announce(n.get());
-    join(t.get(), n.take(), 0);
+  if (needing) {
+    if (kind(t->dtype) == DKind::kComplex) [[unlikely]]
+      refuse_complex(op.name, t->dtype);
+    if (program && kind(t->dtype) == DKind::kFloat) {
+      const Array* outs[] = {t.get()};
+      Ref<Node> n(record_node(op, *program, in, nin, attrs, outs, 1, sequence));
+      announce(n.get());
+      join(t.get(), n.take(), 0);
+    }
   }
   *out = t.take();
 }
@@ -150,7 +162,9 @@ void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs
     throw Error(ErrorKind::kAutograd, op.name +
                                           "_: an inference tensor is changed in place outside of inference_mode(): "
                                           "change a copy() of it");
-  uint32_t mask = grad_enabled && kind(t->dtype) == DKind::kFloat ? gradient_mask(op, in, nin) : 0;
+  uint32_t needing = grad_enabled ? needing_gradient(op, in, nin) : 0;
+  if (needing && kind(t->dtype) == DKind::kComplex) refuse_complex(op.name + "_", t->dtype);
+  uint32_t mask = kind(t->dtype) == DKind::kFloat ? needing & op.differentiable : 0;
   if (mask) check_in_place(t, op.name + "_: ");
   refuse_overlap(op, "_", *t);
   std::vector<const Array*> arrays;

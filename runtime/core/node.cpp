@@ -16,6 +16,7 @@ void (*release_context)(void*) = nullptr;
 void (*release_hooks)(TensorImpl*) = nullptr;
 Array (*unpack_saved)(Node*, int) = nullptr;
 std::string (*context_name)(void*) = nullptr;
+Edge (*place_of_alone)(Node*, int) = nullptr;
 
 namespace {
 using LiveTensors = LiveCount<TensorImpl>;
@@ -175,8 +176,9 @@ Saved& unchanged(Node* n, int k) {
 namespace {
 
 // The place of saved value k in the graph: the edge of an input, the node itself for an output.
-Edge place_of(Node* n, const Saved& s) {
-  if (s.which == kAlone) return {};
+Edge place_of(Node* n, int k) {
+  const Saved& s = n->saved()[k];
+  if (s.which == kAlone) return place_of_alone(n, k);
   if (s.which < 0) return {n, nullptr, static_cast<uint32_t>(-1 - s.which)};
   int edge = s.which;
   if (n->program && !n->op->list()) {
@@ -190,7 +192,7 @@ Edge place_of(Node* n, const Saved& s) {
 
 Ref<TensorImpl> rejoin(Node* n, int k) {
   Saved& s = unchanged(n, k);
-  Edge place = s.storage ? place_of(n, s) : Edge{};
+  Edge place = s.storage ? place_of(n, k) : Edge{};
   if (!s.packed()) {
     if (place.leaf) return Ref<TensorImpl>::share(place.leaf);
     auto t = Ref(make_tensor(Array(s)));

@@ -96,6 +96,8 @@ uint64_t sequence_behind(Node*);  // the highest number among its edges
 
 extern void (*release_context)(void*);  // gives a Python reference back
 extern std::string (*context_name)(void*);
+// Where value k, neither an input nor an output, stands in the graph; borrowed.
+extern Edge (*place_of_alone)(Node*, int k);
 // Runs a Python function's backward: cts per output (data null: none came), outs one per edge, data null for None.
 extern void (*run_python_node)(Node*, const Array* cts, Array* outs);
 extern void (*run_python_node_recorded)(Node*, Ref<TensorImpl>* cts, Ref<TensorImpl>* outs);

@@ -56,6 +56,24 @@ PyObject* shape_tuple(const int64_t* items, int n);
 // --- modes (py_modes.cpp)
 extern PyMethodDef mode_functions[];
 void set_mode_calls();
+// A thread's modes, for another one that works for it while it waits. Needs the GIL.
+class ThreadModes {
+ public:
+  ThreadModes();  // of this thread
+  void put_on();  // on this one, which has none
+  void take_off();
+
+ private:
+  void exchange();
+  bool grad_enabled_;
+  uint32_t modes_ = 0, scope_ = 0;
+  DType autocast_dtype_ = DType::kFloat32;
+  NodeMade made_ = nullptr;
+  NodeRan ran_ = nullptr;
+  NodeFailed failed_ = nullptr;
+  PyObject *pack_ = nullptr, *unpack_ = nullptr, *node_ = nullptr, *found_ = nullptr;
+  std::vector<PyObject*> dispatch_;
+};
 
 // --- functions written in Python (py_function.cpp)
 extern PyMethodDef function_functions[];

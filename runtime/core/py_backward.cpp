@@ -51,11 +51,11 @@ thread_local int depth = 0;  // of passes within passes on this thread
 template <class F>
 void run_on_new_thread(F pass) {
   PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
-  bool recording_gradients = grad_enabled;
+  ThreadModes modes_here;
   PyThreadState* mine = PyEval_SaveThread();
   std::thread([&] {
     PyGILState_STATE gil = PyGILState_Ensure();
-    grad_enabled = recording_gradients;
+    modes_here.put_on();
     depth = 1;
     try {
       pass();
@@ -63,6 +63,7 @@ void run_on_new_thread(F pass) {
       raise_current();
       PyErr_Fetch(&type, &value, &trace);
     }
+    modes_here.take_off();
     PyGILState_Release(gil);
   }).join();
   PyEval_RestoreThread(mine);

@@ -69,18 +69,36 @@ void save_one(Node* n, int k, PyObject* value, PyObject* inputs, PyObject* outpu
   n->keeps_values = true;
 }
 
+// From None, a leaf, or (node, output number); borrowed.
+Edge edge_from(PyObject* to) {
+  if (to == Py_None) return {};
+  if (is_tensor(to)) return {nullptr, impl_of(to)};
+  return {node_of(PyTuple_GET_ITEM(to, 0)), nullptr,
+          static_cast<uint32_t>(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(to, 1)))};
+}
+
 void set_given_edge(Node* n, int i, PyObject* to) {
-  Edge& e = n->edges()[i];
-  if (to == Py_None) return;
-  if (is_tensor(to)) return retain(e.leaf = impl_of(to));
-  retain(e.node = node_of(PyTuple_GET_ITEM(to, 0)));
-  e.output = static_cast<uint32_t>(PyLong_AsUnsignedLong(PyTuple_GET_ITEM(to, 1)));
+  Edge& e = n->edges()[i] = edge_from(to);
+  if (e.node) retain(e.node);
+  if (e.leaf) retain(e.leaf);
+}
+
+Edge place_in_context(Node* n, int k) {
+  PyObject* places = PyObject_GetAttrString(static_cast<PyObject*>(n->context), "_places");
+  if (!places) throw PythonError();
+  Edge place = edge_from(PyTuple_GET_ITEM(places, k));
+  Py_DECREF(places);  // the context holds them
+  return place;
 }
 
 // What becomes of an output.
 enum Fate : long { kPlain, kNoGradient, kChanged };  // kChanged: an input, changed in place
 
 void give_history(Node* n, TensorImpl* t, uint32_t output, Fate fate) {
+  if (fate != kNoGradient && kind(t->dtype) == DKind::kComplex)
+    throw Error(ErrorKind::kAutograd, backward_name(n) + ": output " + std::to_string(output) + " is " +
+                                          name(t->dtype) +
+                                          ", and complex tensors carry no gradients: mark it as not differentiable");
   if (fate == kNoGradient || kind(t->dtype) != DKind::kFloat) return;
   const Program* slices = nullptr;
   if (fate == kChanged) check_in_place(t, backward_name(n) + ": "), slices = slices_program(t);
@@ -149,7 +167,7 @@ PyMethodDef function_functions[] = {
     {"attach_function", attach_function, METH_VARARGS, nullptr}, {"saved_tensors", saved_tensors, METH_O, nullptr}, {}};
 
 void set_function_calls() {
-  run_python_node = run_node, run_python_node_recorded = run_node_on_tensors;
+  run_python_node = run_node, run_python_node_recorded = run_node_on_tensors, place_of_alone = place_in_context;
   context_name = [](void* c) { return std::string(Py_TYPE(static_cast<PyObject*>(c))->tp_name); };
 }
 

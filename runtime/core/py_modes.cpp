@@ -30,6 +30,10 @@ PyObject* number(const Array& a) {
       return PyBool_FromLong(*a.as<bool>());
     case DKind::kInt:
       return PyLong_FromLongLong(scalar_as<int64_t>(a));
+    case DKind::kComplex: {
+      auto z = scalar_as<std::complex<double>>(a);
+      return PyComplex_FromDoubles(z.real(), z.imag());
+    }
     default:
       return PyFloat_FromDouble(scalar_as<double>(a));
   }
@@ -259,6 +263,39 @@ PyMethodDef mode_functions[] = {{"push_dispatch_mode", push_dispatch_mode, METH_
                                 {"set_autocast_family", set_autocast_family, METH_VARARGS, nullptr},
                                 {"set_inference", set_inference, METH_O, nullptr},
                                 {}};
+
+ThreadModes::ThreadModes()
+    : grad_enabled_(grad_enabled),
+      modes_(modes),
+      scope_(current_scope),
+      autocast_dtype_(autocast_dtype),
+      made_(node_made),
+      ran_(node_ran),
+      failed_(node_failed),
+      pack_(pack_hook),
+      unpack_(unpack_hook),
+      node_(node_callback),
+      found_(found_callback),
+      dispatch_(dispatch_stack()) {}
+
+void ThreadModes::put_on() {
+  exchange();
+  for (PyObject* o : {pack_hook, unpack_hook, node_callback, found_callback}) Py_XINCREF(o);
+  for (PyObject* o : dispatch_stack()) Py_INCREF(o);
+}
+
+void ThreadModes::take_off() {
+  for (PyObject* o : {pack_hook, unpack_hook, node_callback, found_callback}) Py_XDECREF(o);
+  for (PyObject* o : dispatch_stack()) Py_DECREF(o);
+  exchange();
+}
+
+void ThreadModes::exchange() {
+  std::swap(grad_enabled_, grad_enabled), std::swap(modes_, modes), std::swap(scope_, current_scope);
+  std::swap(autocast_dtype_, autocast_dtype), std::swap(made_, node_made), std::swap(ran_, node_ran);
+  std::swap(failed_, node_failed), std::swap(pack_, pack_hook), std::swap(unpack_, unpack_hook);
+  std::swap(node_, node_callback), std::swap(found_, found_callback), std::swap(dispatch_, dispatch_stack());
+}
 
 void set_mode_calls() { call_dispatch_mode = call_mode, unpack_saved = unpack; }
 

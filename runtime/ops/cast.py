@@ -78,7 +78,7 @@ def assign(xp, a, value):
 
 @assign.vjp
 def _(ct, value: Spec):
-    return None, unbroadcast(ct, value)
+    return assign(ct, 0.0), unbroadcast(ct, value)  # what was there before has a gradient: zero
 
 
 copy_ = _core.inplace(assign)

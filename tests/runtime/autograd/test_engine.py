@@ -114,6 +114,43 @@ def test_passes_within_passes(depth: int) -> None:
     assert x.grad is not None and x.grad.item() == 3.0 + depth + 1.0
 
 
+def test_passes_far_within_passes_keep_the_modes() -> None:
+    """They run on threads of their own."""
+    seen: list[tuple[int, str]] = []
+    depths: list[int] = []
+
+    class Watching(rt.DispatchMode):
+        def __dispatch__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            seen.append((len(depths), op.record.name))
+            return op(*args, **kwargs)
+
+    class Down(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Tensor, depth: int) -> Tensor:
+            ctx.depth = depth
+            ctx.save_for_backward(a)
+            return a * 2.0
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
+            depths.append(ctx.depth)
+            (a,) = ctx.saved_tensors
+            assert (rt.is_autocast_enabled(), rt.is_grad_enabled()) == (False, False)
+            with rt.enable_grad():
+                y = Down.apply(leaf(1.0), ctx.depth - 1) if ctx.depth else leaf(1.0).exp()
+            y.backward()
+            return g * a, None
+
+    packed: list[int] = []
+    hooks = rt.autograd.graph.saved_tensors_hooks(lambda t: packed.append(len(depths)) or t, lambda t: t)
+    with hooks, Watching():
+        Down.apply(leaf(1.0), 130).backward()
+    assert depths == list(range(130, -1, -1))
+    assert (131, "exp") in seen
+    assert set(range(131)) <= {depth for depth, _ in seen}
+    assert packed == list(range(132))
+
+
 class Failing(Function):
     @staticmethod
     def forward(ctx: Any, a: Tensor, fails: list[bool]) -> Tensor:

@@ -133,7 +133,18 @@ def test_assignment_to_all_of_a_tensor() -> None:
     y = x * 1.0
     y[...] = w
     (y * rt.tensor([1.0, 10.0], dtype=rt.float64)).sum().backward()
-    assert gradient(w) == 11.0 and x.grad is None
+    assert gradient(w) == 11.0 and gradient(x) == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("overwrite", [Tensor.zero_, lambda y: y.fill_(3.0), lambda y: y.copy_(rt.tensor([5.0, 6.0]))])
+def test_what_is_overwritten_as_a_whole_has_a_gradient_of_zero(overwrite: Callable[[Tensor], Tensor]) -> None:
+    x = leaf([1.0, 2.0])
+    y = x * 2.0
+    seen: list[list[float]] = []
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    overwrite(y)
+    (y * float("inf")).sum().backward()
+    assert gradient(x) == [0.0, 0.0] and seen == [[0.0, 0.0]]
 
 
 def test_a_number_assigned_cuts_the_gradient() -> None:
