@@ -31,63 +31,73 @@ class Extrema(NamedTuple):
     indices: Any
 
 
-def _running(xp: Any, ufunc: Any, a: Any, axis: int, reverse: bool) -> Any:
+def _running(xp: Any, ufunc: Any, a: Any, axis: int, reverse: bool, exclusive: bool = False) -> Any:
     if a.ndim == 0:
-        return a
+        return xp.full_like(a, ufunc.identity) if exclusive else a
     if reverse:
-        return xp.flip(ufunc.accumulate(xp.flip(a, axis), axis, dtype=a.dtype), axis)
+        return xp.flip(_running(xp, ufunc, xp.flip(a, axis), axis, False, exclusive), axis)
+    if exclusive and a.shape[axis]:  # each place holds the element before it
+        a = xp.insert(xp.delete(a, -1, axis), 0, ufunc.identity, axis)
     return ufunc.accumulate(a, axis, dtype=a.dtype)
 
 
 @primitive(
     rule="same_axis",
     dtype="sum",
-    flops=lambda a, out, axis, reverse, dtype: a.size,
-    samples=_SAMPLES,
+    flops=lambda a, out, axis, reverse, exclusive, dtype: a.size,
+    samples=(*_SAMPLES, sample((2, 3), axis=1, exclusive=True)),
     public=False,
     kinds="bifc",
 )
-def running_sum(xp, a, *, axis: int, reverse: bool = False, dtype: DType | None = None):
+def running_sum(xp, a, *, axis: int, reverse: bool = False, exclusive: bool = False, dtype: DType | None = None):
     """The sum of each element and those before it along an axis, or of those after it; in `dtype` as sum has it.
+    With `exclusive`, without the element itself.
 
     >>> running_sum(tensor([1.0, 2.0, 3.0]), axis=0, reverse=True).tolist()
     [6.0, 5.0, 3.0]
     """
-    return _running(xp, xp.add, a, axis, reverse)
+    return _running(xp, xp.add, a, axis, reverse, exclusive)
 
 
 @running_sum.vjp
-def _(ct, *, axis: int, reverse: bool):
-    return running_sum(ct, axis=axis, reverse=not reverse)
+def _(ct, *, axis: int, reverse: bool, exclusive: bool):
+    return running_sum(ct, axis=axis, reverse=not reverse, exclusive=exclusive)
 
 
 @primitive(
     rule="same_axis",
     dtype="sum",
-    flops=lambda a, out, axis, dtype: a.size,
-    samples=(sample((4,), axis=0), sample((2, 3), axis=-1)),
+    flops=lambda a, out, axis, reverse, exclusive, dtype: a.size,
+    samples=(
+        sample((4,), axis=0),
+        sample((2, 3), axis=-1),
+        sample((2, 3), axis=1, reverse=True, exclusive=True),
+        sample((0, 3), axis=0, exclusive=True),
+        sample((), axis=0, exclusive=True),
+    ),
     public=False,
     kinds="bifc",
 )
-def running_product(xp, a, *, axis: int, dtype: DType | None = None):
-    """The product of each element and those before it along an axis; in `dtype` as sum has it.
+def running_product(xp, a, *, axis: int, reverse: bool = False, exclusive: bool = False, dtype: DType | None = None):
+    """The product of each element and those before it along an axis, or of those after it; in `dtype` as sum has it.
+    With `exclusive`, without the element itself. Beside a 0 its second gradient is that of the other elements alone.
 
     >>> running_product(tensor([1.0, 2.0, 3.0]), axis=0).tolist()
     [1.0, 2.0, 6.0]
     """
-    return _running(xp, xp.multiply, a, axis, False)
+    return _running(xp, xp.multiply, a, axis, reverse, exclusive)
 
 
 @running_product.vjp
-def _(ct, a, out, *, axis: int):
+def _(ct, a, out, *, axis: int, reverse: bool, exclusive: bool):
     # Beyond the first zero of a row only that zero's own gradient is left: from the products without it.
     zero = eq(a, 0)
-    first = eq(running_sum(where(zero, 1, 0), axis=axis), 1)
+    first = eq(running_sum(where(zero, 1, 0), axis=axis, reverse=reverse), 1)
     first = where(zero, first, False)
-    without = running_product(where(first, 1, a), axis=axis)
-    at_first = running_sum(ct * without, axis=axis, reverse=True)
-    elsewhere = running_sum(ct * out, axis=axis, reverse=True) / where(zero, 1, a)
-    return where(first, at_first, where(zero, 0, elsewhere))
+    without = running_product(where(first, 1, a), axis=axis, reverse=reverse, exclusive=exclusive)
+    at_first = running_sum(ct * without, axis=axis, reverse=not reverse, exclusive=exclusive)
+    sums = running_sum(ct * out, axis=axis, reverse=not reverse, exclusive=exclusive)
+    return where(first, at_first, where(zero, 0, sums / where(zero, 1, a)))
 
 
 @primitive(

@@ -11,6 +11,7 @@ from ..registry import composite, primitive
 from ..spec import Spec
 from .grads import flat, unbroadcast
 from .matrices import cubed, matrices, real_of
+from .reduce import sum
 from .shape import squeeze, unsqueeze
 from .triangle import tril, triu
 
@@ -92,7 +93,7 @@ def _det_spec(a: Spec):
 
 @primitive(infer=_det_spec, kinds="fc", flops=cubed, samples=_SQUARE, public=False)
 def det(xp, a):
-    """The determinant. The gradient of a singular matrix raises LinAlgError: it goes through the inverse.
+    """The determinant. The second gradient of a singular matrix raises LinAlgError: it goes through the inverse.
 
     >>> det(tensor([[2.0, 1.0], [0.0, 3.0]])).tolist()
     6.0
@@ -101,8 +102,33 @@ def det(xp, a):
 
 
 @det.vjp
+def _(ct, a):
+    return unsqueeze(unsqueeze(ct, -1), -1) * cofactors(a)
+
+
+def _cofactors_spec(a: Spec):
+    matrices("cofactors", a, square=True)
+    return Spec(a.shape, a.dtype)
+
+
+@primitive(infer=_cofactors_spec, kinds="f", flops=lambda a, out: 10 * cubed(a, out=out), samples=_SQUARE, public=False)
+def cofactors(xp, a):
+    """The determinant's gradient: of a regular matrix det(a) * inv(a).mT. Its own needs a regular matrix.
+
+    >>> cofactors(tensor([[1.0, 2.0], [2.0, 4.0]])).round().tolist()
+    [[4.0, -2.0], [-2.0, 1.0]]
+    """
+    left, values, right = xp.linalg.svd(a)
+    n = values.shape[-1]
+    others = xp.where(xp.eye(n, dtype=bool), 1, values[..., None, :]).prod(-1)
+    sign = xp.linalg.det(left) * xp.linalg.det(right)
+    return sign[..., None, None] * (left * others[..., None, :]) @ right
+
+
+@cofactors.vjp
 def _(ct, a, out):
-    return unsqueeze(unsqueeze(ct * out, -1), -1) * inv(a).mT
+    back = inv(a).mT
+    return sum(ct * out, axis=(-2, -1), keepdims=True) * back - back @ ct.mT @ out
 
 
 def _slogdet_specs(a: Spec):

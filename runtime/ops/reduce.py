@@ -193,39 +193,3 @@ def any(xp, a, *, axis: Axes = None, keepdims: bool = False):
     [True, False]
     """
     return xp.any(a, axis=axis, keepdims=keepdims)
-
-
-@primitive(
-    rule="reduce",
-    dtype="sum",
-    kinds="bifc",
-    flops=lambda a, out, axis, keepdims, dtype: a.size,
-    samples=(
-        sample((2, 3)),
-        sample((2, 3), axis=1),
-        sample((2, 3, 4), axis=(0, -1), keepdims=True),
-        sample(()),
-        sample((0, 3), axis=0),
-    ),
-    autocast="float32",
-)
-def prod(xp, a, *, axis: Axes = None, keepdims: bool = False, dtype: DType | None = None):
-    """The product over the axes, of all elements by default; the result's dtype is that of sum.
-
-    Beside an element that is 0 its second gradient is that of the other elements alone.
-
-    >>> prod(tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
-    [3.0, 8.0]
-    """
-    return xp.prod(a, axis=axis, keepdims=keepdims)
-
-
-@prod.vjp
-def _(ct, a, *, axis, keepdims):
-    # out / a, but with zeros: beside one of them only its own gradient is not 0, beside several none is.
-    zero = a == 0
-    others = where(zero, 1, a)
-    zeros = expand_reduced(sum(zero, axis=axis, keepdims=keepdims), a, axis=axis, keepdims=keepdims)
-    rest = expand_reduced(prod(others, axis=axis, keepdims=keepdims), a, axis=axis, keepdims=keepdims)
-    slope = where(zeros == 0, rest / others, where(zeros == 1, where(zero, rest, 0), 0))
-    return expand_reduced(ct, a, axis=axis, keepdims=keepdims) * slope

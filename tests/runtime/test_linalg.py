@@ -42,6 +42,24 @@ def test_ranks_and_pseudo_inverses_count_small_singular_values_as_0() -> None:
     np.testing.assert_allclose(rt.linalg.pinv(x, rtol=1e-2).numpy(), np.diag([1.0, 0.0, 0.0]), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("matrix", "gradient"),
+    [
+        ([[1.0, 2.0], [2.0, 4.0]], [[4.0, -2.0], [-2.0, 1.0]]),
+        ([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [1.0, 1.0, 1.0]], [[-2.0, 4.0, -2.0], [1.0, -2.0, 1.0], [0.0, 0.0, 0.0]]),
+        ([[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]]),
+        ([[0.0]], [[1.0]]),
+    ],
+)
+def test_the_gradient_of_a_singular_determinant_is_made_of_cofactors(
+    matrix: list[list[float]], gradient: list[list[float]]
+) -> None:
+    x = rt.tensor(np.array(matrix), requires_grad=True)
+    rt.linalg.det(x).backward()
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), gradient, atol=1e-12)
+
+
 def test_the_gradient_of_slogdet_is_the_inverse_s_transpose() -> None:
     x = rt.tensor(A, requires_grad=True)
     rt.linalg.slogdet(x).logabsdet.sum().backward()

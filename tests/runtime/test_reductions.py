@@ -36,6 +36,14 @@ def test_the_gradient_of_a_product_stands_zeros(values: list[float], gradient: l
     assert x.grad is not None and x.grad.tolist() == gradient
 
 
+def test_the_second_gradient_of_a_product_stands_zeros() -> None:
+    x = rt.tensor([[2.0, 0.0, 4.0], [3.0, 0.0, 0.0]], requires_grad=True)
+    (first,) = rt.autograd.grad(rt.prod(x, axis=1).sum(), x, create_graph=True)
+    assert first.tolist() == [[0, 8, 0], [0, 0, 0]]
+    first.sum().backward()  # of each element the sum of products of the others but one
+    assert x.grad is not None and x.grad.tolist() == [[4, 6, 2], [0, 3, 3]]
+
+
 def test_equal_extrema_share_the_gradient() -> None:
     x = rt.tensor([[1.0, 1.0, 2.0], [3.0, 0.0, 0.0]], requires_grad=True)
     rt.min(x, axis=1).sum().backward()
