@@ -56,18 +56,21 @@ def _by_shape(trace: Trace, columns: Ops) -> Groups:
 
 
 def _by_module(trace: Trace, columns: Ops) -> Groups:
-    modules = trace.slice_args.get(MODULE)
-    if modules is not None:
-        own = _codes(modules, len(trace.slices))
-        labels = [str(value) for value in modules.table or ()]
-    else:
-        starts = [text.startswith(_TORCH_MODULE) for text in trace.strings]
-        around = paths(trace, np.array(starts, dtype=bool)[trace.slices.name], trace.slices.name)
-        own = around.of_slice
-        texts = [text.removeprefix(_TORCH_MODULE) for text in trace.strings]
-        labels = [".".join(texts[key] for key in around.chain(path)) for path in range(len(around.key))]
-    of_op = _inherited(trace, own)[columns.row]
+    of_slice, labels = modules(trace)
+    of_op = of_slice[columns.row]
     return Groups(np.where(of_op < 0, len(labels), of_op), [*labels, NOWHERE])
+
+
+def modules(trace: Trace) -> tuple[Int64s, list[str]]:
+    """For each slice that is an op the place of its module in the list of all paths of modules, else -1."""
+    told = trace.slice_args.get(MODULE)
+    if told is not None:
+        return _inherited(trace, _codes(told, len(trace.slices))), [str(value) for value in told.table or ()]
+    starts = [text.startswith(_TORCH_MODULE) for text in trace.strings]
+    around = paths(trace, np.array(starts, dtype=bool)[trace.slices.name], trace.slices.name)
+    texts = [text.removeprefix(_TORCH_MODULE) for text in trace.strings]
+    labels = [".".join(texts[key] for key in around.chain(path)) for path in range(len(around.key))]
+    return _inherited(trace, around.of_slice), labels
 
 
 def _by_stack(trace: Trace, columns: Ops) -> Groups:

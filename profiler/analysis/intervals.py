@@ -35,6 +35,11 @@ class Cover:
         return len(self.start)
 
     @property
+    def gaps(self) -> Self:
+        """The time between them."""
+        return type(self)(self.end[:-1], self.start[1:])
+
+    @property
     def total(self) -> int:
         """Ns in all."""
         return int((self.end - self.start).sum())
@@ -75,7 +80,7 @@ class Cover:
 
     def _beside(self, other: Self) -> tuple[Int64s, NDArray[np.bool_], NDArray[np.bool_]]:
         """Every bound of the two, and who holds the time from each bound to the next."""
-        bounds = np.unique(np.concatenate((self.start, self.end, other.start, other.end)))
+        bounds = np.sort(np.concatenate((self.start, self.end, other.start, other.end)))
         return bounds, self.holds(bounds[:-1]), other.holds(bounds[:-1])
 
     def _where(self, bounds: Int64s, kept: NDArray[np.bool_]) -> Self:

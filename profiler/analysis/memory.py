@@ -1,11 +1,16 @@
-"""Memory over time."""
+"""Memory over time: how much, what for, and what was there when it was most."""
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..trace import Int64s, Trace
-from .ops import MEMORY
+from .blocks import CATEGORIES, Blocks, blocks, changes
+
+NO_OP = "(no op)"
+NO_MODULE = "(none)"
+EARLIER = "before"  # the category of what was allocated before the trace began
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +22,35 @@ class MemoryCurve:
     reserved: Int64s
     peak_index: int  # of the first highest value of `allocated`, -1 where empty
     peak_bytes: int
+
+    @property
+    def fragmentation(self) -> float:
+        """The share of the reserved memory that was not in use when most was; 0 where the trace does not tell."""
+        reserved = int(self.reserved[self.peak_index]) if self.peak_index >= 0 else 0
+        return max(0.0, 1 - self.peak_bytes / reserved) if reserved else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPeak:
+    """What was in use at the peak, in bytes, the largest first; each of the three adds up to `bytes`.
+
+    What was allocated before the trace began has the category `before`, and no op and no module.
+    """
+
+    time: int
+    bytes: int
+    by_category: dict[str, int]
+    by_module: dict[str, int]
+    by_op: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryCurves:
+    """Bytes in use by category after each change; `bytes` has a row for each of `categories`."""
+
+    time: Int64s
+    categories: tuple[str, ...]
+    bytes: NDArray[np.int64]
 
 
 def memory_curve(trace: Trace) -> MemoryCurve:
@@ -36,6 +70,49 @@ def memory_curve(trace: Trace) -> MemoryCurve:
     return MemoryCurve(time, allocated, reserved, peak, int(allocated[peak]))
 
 
+def memory_peak(trace: Trace, known: Blocks | None = None) -> MemoryPeak | None:
+    """Whose the peak was; None where the trace has no allocations. `known` are its blocks, where they are at hand."""
+    known = blocks(trace) if known is None else known
+    if not len(known.time):
+        return None
+    peak = int(np.argmax(known.total))
+    there = np.flatnonzero((known.born <= peak) & (known.died > peak))
+    size = known.bytes[there]
+    rest = int(known.total[peak] - size.sum())
+    ops = [trace.strings[trace.slices.name[row]] if row >= 0 else NO_OP for row in known.op[there].tolist()]
+    names = [known.modules[number] if number >= 0 else NO_MODULE for number in known.module[there].tolist()]
+    categories = [CATEGORIES[code] for code in known.category[there].tolist()]
+    return MemoryPeak(
+        time=int(known.time[peak]),
+        bytes=int(known.total[peak]),
+        by_category=_ranked(categories, size, EARLIER, rest),
+        by_module=_ranked(names, size, NO_MODULE, rest),
+        by_op=_ranked(ops, size, NO_OP, rest),
+    )
+
+
+def category_curves(trace: Trace, known: Blocks | None = None) -> CategoryCurves:
+    """What memory was for, over time; the rows add up to the total in use."""
+    known = blocks(trace) if known is None else known
+    change = np.zeros((len(CATEGORIES), len(known.time)), dtype=np.int64)
+    within = known.born >= 0
+    np.add.at(change, (known.category[within], known.born[within]), known.bytes[within])
+    freed = known.died < len(known.time)
+    np.subtract.at(change, (known.category[freed], known.died[freed]), known.bytes[freed])
+    held = np.cumsum(change, axis=1)
+    if len(known.time):
+        held[CATEGORIES.index(EARLIER)] += int(known.total[0] - held[:, 0].sum())
+    used = np.flatnonzero(held.any(axis=1))
+    return CategoryCurves(known.time, tuple(CATEGORIES[code] for code in used.tolist()), held[used])
+
+
+def _ranked(labels: list[str], size: Int64s, rest_label: str, rest: int) -> dict[str, int]:
+    sums: dict[str, int] = {rest_label: rest} if rest else {}
+    for label, count in zip(labels, size.tolist(), strict=True):
+        sums[label] = sums.get(label, 0) + count
+    return dict(sorted(sums.items(), key=lambda pair: -pair[1]))
+
+
 def _at(time: Int64s, change: Int64s, value: np.ndarray) -> Int64s:
     """The value that held at each time, 0 before the first change."""
     place = np.searchsorted(change, time, side="right") - 1
@@ -44,18 +121,12 @@ def _at(time: Int64s, change: Int64s, value: np.ndarray) -> Int64s:
 
 
 def _from_instants(trace: Trace) -> tuple[Int64s, Int64s, Int64s]:
-    instants, args = trace.instants, trace.instant_args
-    count = len(instants)
-    rows = np.flatnonzero(instants.name == trace.string_id(MEMORY))
+    rows, args = changes(trace), trace.instant_args
     if "Total Allocated" not in args or not len(rows):
         empty = np.empty(0, dtype=np.int64)
         return empty, empty, empty
-    device = np.zeros(count, dtype=np.int64)
-    for key in ("Device Type", "Device Id"):
-        if key in args:
-            device = device * 1024 + args[key].dense(count)
-    allocated = args["Total Allocated"].dense(count)
-    reserved = args["Total Reserved"].dense(count) if "Total Reserved" in args else np.zeros(count, dtype=np.int64)
-    highest = rows[np.argmax(allocated[rows])]
-    rows = rows[device[rows] == device[highest]]
-    return instants.time[rows], allocated[rows], reserved[rows]
+    allocated, reserved = (
+        args[key].dense(len(trace.instants))[rows] if key in args else np.zeros(len(rows), dtype=np.int64)
+        for key in ("Total Allocated", "Total Reserved")
+    )
+    return trace.instants.time[rows], allocated, reserved

@@ -30,6 +30,7 @@ class Ops:
     self_ns: Int64s
     kernels: Int64s
     kernel_ns: Int64s
+    nested_kernel_ns: Int64s  # of these, inside the op: not on a device
     allocations: Int64s
     allocated_bytes: Int64s  # frees not subtracted
     gil_wait_ns: Int64s
@@ -43,7 +44,7 @@ def ops(trace: Trace) -> Ops:
     count = len(slices)
     inside = _per_slice(nearest(trace, slices.parent[rows], is_op), slices.duration[rows], count)
     kernels = np.flatnonzero(is_kernel)
-    kernel_op = _kernel_ops(trace, kernels, is_op)
+    nested, kernel_op = _kernel_ops(trace, kernels, is_op)
     allocations, allocated_bytes = _allocated(trace, is_op)
     return Ops(
         row=rows,
@@ -53,6 +54,7 @@ def ops(trace: Trace) -> Ops:
         self_ns=slices.duration[rows] - inside[rows],
         kernels=_per_slice(kernel_op, np.ones_like(kernels), count)[rows],
         kernel_ns=_per_slice(kernel_op, slices.duration[kernels], count)[rows],
+        nested_kernel_ns=_per_slice(nested, slices.duration[kernels], count)[rows],
         allocations=allocations[rows],
         allocated_bytes=allocated_bytes[rows],
         gil_wait_ns=_gil_waits(trace, is_op)[rows],
@@ -86,12 +88,17 @@ def _per_slice(rows: Int64s, values: Int64s, count: int) -> Int64s:
     return sums
 
 
-def _kernel_ops(trace: Trace, kernels: Int64s, is_op: NDArray[np.bool_]) -> Int64s:
-    """The op around each kernel, or, for one on a device, around the slice that a flow into it comes from."""
+def _kernel_ops(trace: Trace, kernels: Int64s, is_op: NDArray[np.bool_]) -> tuple[Int64s, Int64s]:
+    """The op around each kernel, or -1; and that, or, for a kernel on a device, the op that launched it."""
     around = nearest(trace, trace.slices.parent[kernels], is_op)
-    launcher = np.full(len(trace.slices), -1, dtype=np.int64)
-    launcher[trace.flows.target] = trace.flows.source
-    return np.where(around >= 0, around, nearest(trace, launcher[kernels], is_op))
+    return around, np.where(around >= 0, around, nearest(trace, launchers(trace)[kernels], is_op))
+
+
+def launchers(trace: Trace) -> Int64s:
+    """The slice that an arrow into each slice comes from, or -1."""
+    found = np.full(len(trace.slices), -1, dtype=np.int64)
+    found[trace.flows.target] = trace.flows.source
+    return found
 
 
 def _allocated(trace: Trace, is_op: NDArray[np.bool_]) -> tuple[Int64s, Int64s]:

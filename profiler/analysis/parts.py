@@ -34,7 +34,7 @@ _BACKWARD = re.compile(
     r"|\w*Backward\d*$|torch::autograd::\w+$"
 )
 _FORWARD = re.compile(r"(?i:forward([ _]pass)?$)|\w+\.forward$")
-_SYNC = re.compile(r"(cuda|hip|cu|sycl|zeVirtual|xpu)\w*Synchronize$")
+SYNC = re.compile(r"(cuda|hip|cu|sycl|zeVirtual|xpu)\w*Synchronize$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +104,20 @@ def part_covers(trace: Trace, thread: int) -> dict[str, Cover]:
     own = threads(trace)[slices.track] == thread
     is_op = op_slices(trace)
     marked = own & _outside_devices(trace)
-    nodes = _named(trace, _BACKWARD) | (slices.category == trace.string_id("autograd"))
+    nodes = named(trace, _BACKWARD) | (slices.category == trace.string_id("autograd"))
     process = np.isin(slices.track, of_process(trace, thread))
     forward = _cover(trace, own & is_op & ~nodes & _is_top(trace, is_op | nodes)) | _cover(
-        trace, marked & _named(trace, _FORWARD)
+        trace, marked & named(trace, _FORWARD)
     )
-    backward = _closed(_cover(trace, own & nodes), forward, step_rows_start(trace))
-    elsewhere = _closed(_cover(trace, process & ~own & nodes), forward, step_rows_start(trace))
+    steps_begin = slices.start[step_rows(trace)]
+    backward = _closed(_cover(trace, own & nodes), forward, steps_begin)
+    elsewhere = _closed(_cover(trace, process & ~own & nodes), forward, steps_begin)
     claims = {
         "gc": _cover(trace, own & (slices.category == trace.string_id("gc"))),
         "gil_wait": gil_wait_cover(trace, thread),
-        "data_wait": _cover(trace, marked & _named(trace, _DATA)),
-        "sync": _cover(trace, own & _named(trace, _SYNC)),
-        "optimizer": _cover(trace, marked & _named(trace, _OPTIMIZER)),
+        "data_wait": _cover(trace, marked & named(trace, _DATA)),
+        "sync": _cover(trace, own & named(trace, SYNC)),
+        "optimizer": _cover(trace, marked & named(trace, _OPTIMIZER)),
         "backward": backward | (elsewhere - forward),
         "forward": forward,
     }
@@ -135,17 +136,12 @@ def gil_wait_cover(trace: Trace, thread: int) -> Cover:
     return Cover.union(trace.slices.start[rows], trace.slices.duration[rows])
 
 
-def step_rows_start(trace: Trace) -> Int64s:
-    """When steps begin."""
-    return trace.slices.start[step_rows(trace)]
-
-
 def _cover(trace: Trace, chosen: NDArray[np.bool_]) -> Cover:
     return Cover.union(trace.slices.start[chosen], trace.slices.duration[chosen])
 
 
-def _named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
-    """The slices whose name matches from its beginning."""
+def named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
+    """Which slices have a name that matches from its beginning."""
     matching = np.array([bool(pattern.match(text)) for text in trace.strings], dtype=bool)
     return matching[trace.slices.name] if len(trace.slices) else np.zeros(0, dtype=bool)
 
@@ -163,7 +159,7 @@ def _is_top(trace: Trace, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def _closed(nodes: Cover, forward: Cover, steps_begin: Int64s) -> Cover:
     """Nodes of a pass and the time between them, where neither a forward op runs nor a step begins."""
-    begin, end = nodes.end[:-1], nodes.start[1:]
+    begin, end = nodes.gaps.start, nodes.gaps.end
     within = (forward.within(begin, end) == 0) & (
         np.searchsorted(steps_begin, begin, side="right") == np.searchsorted(steps_begin, end, side="right")
     )

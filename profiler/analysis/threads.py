@@ -14,5 +14,4 @@ def threads(trace: Trace) -> Int64s:
 
 def of_process(trace: Trace, thread: int) -> list[int]:
     """The tracks of the same process."""
-    pid = trace.tracks[thread].pid
-    return [number for number, track in enumerate(trace.tracks) if track.pid == pid]
+    return [number for number, track in enumerate(trace.tracks) if track.pid == trace.tracks[thread].pid]

@@ -1,11 +1,12 @@
 """DataLoader: batches of a dataset, made here or in worker processes."""
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
+from .. import random
 from ..errors import ArgumentError, StateError
-from ..random import Generator
+from ..marks import mark
 from .collate import default_collate
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, new_seed
@@ -41,7 +42,7 @@ class DataLoader:
         timeout: float = 0,
         worker_init_fn: Callable[[int], None] | None = None,
         multiprocessing_context: Any = None,
-        generator: Generator | None = None,
+        generator: random.Generator | None = None,
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
@@ -95,9 +96,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         fetcher = Fetcher(self.dataset, self.collate_fn, not self._iterable, self.drop_last)
-        if self.num_workers == 0:
-            return self._here(fetcher)
-        return self._elsewhere(fetcher)
+        return _marked(self._here(fetcher) if self.num_workers == 0 else self._elsewhere(fetcher))
 
     def __len__(self) -> int:
         """The number of batches. Raises TypeError where the dataset or sampler has no length."""
@@ -115,7 +114,7 @@ class DataLoader:
                 yield self.batch_size
         yield from self.sampler if self.batch_sampler is None else self.batch_sampler
 
-    def _here(self, fetcher: Fetcher) -> Iterator[Any]:
+    def _here(self, fetcher: Fetcher) -> Generator[Any, None, None]:
         batch = fetcher.begin()
         for task in self._tasks():
             try:
@@ -124,7 +123,7 @@ class DataLoader:
                 return
             yield made
 
-    def _elsewhere(self, fetcher: Fetcher) -> Iterator[Any]:
+    def _elsewhere(self, fetcher: Fetcher) -> Generator[Any, None, None]:
         seed = new_seed(self.generator)
         workers = self._workers
         if workers is None or not workers.close.alive:
@@ -140,6 +139,20 @@ class DataLoader:
         finally:
             if not self.persistent_workers:
                 workers.close()
+
+
+def _marked(batches: Generator[Any, None, None]) -> Iterator[Any]:
+    """The same; making each batch, or waiting for it, has a name on the timeline."""
+    try:
+        while True:
+            with mark("enumerate(DataLoader)#DataLoader.__next__"):
+                try:
+                    batch = next(batches)
+                except StopIteration:
+                    return
+            yield batch
+    finally:
+        batches.close()
 
 
 class _Batches:

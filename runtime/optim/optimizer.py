@@ -11,8 +11,22 @@ from .._core import Tensor
 from ..autograd import enable_grad, no_grad
 from ..errors import ArgumentError, StateError
 from ..hooks import RemovableHandle, add_hook
+from ..marks import mark
 
 Group = dict[str, Any]
+
+
+def _with_mark(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose calls have a name on the timeline, such as `Optimizer.step#SGD.step`."""
+
+    @functools.wraps(method)
+    def marked(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
+        if not _core.is_recording():
+            return method(self, *args, **kwargs)
+        with mark(f"Optimizer.{method.__name__}#{type(self).__name__}.{method.__name__}"):
+            return method(self, *args, **kwargs)
+
+    return marked
 
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
@@ -30,7 +44,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             hook(self, args, kwargs)
         return result
 
-    return hooked
+    return _with_mark(hooked)
 
 
 class Optimizer:
@@ -87,6 +101,7 @@ class Optimizer:
         self.param_groups.append({**self.defaults, **param_group, "params": params})
 
     @no_grad()
+    @_with_mark
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the parameters' gradients, or fill them with zeros."""
         for group in self.param_groups:

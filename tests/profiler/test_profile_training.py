@@ -1,6 +1,7 @@
 """profile() around real training steps."""
 
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,15 @@ import pytest
 
 from perflab import runtime as rt
 from perflab.profiler import Trace, chrome, profile, record_function, schedule
+from perflab.profiler.analysis.averages import key_averages
 from perflab.profiler.analysis.gil import gil_waits
 from perflab.profiler.analysis.graph import autograd_graph
 from perflab.profiler.analysis.memory import memory_curve
+from perflab.profiler.analysis.parts import step_parts
 from perflab.profiler.analysis.steps import steps
 from perflab.profiler.analysis.summary import summarize
 from perflab.runtime import nn, optim
+from perflab.runtime.data import DataLoader, TensorDataset
 
 
 class Double(rt.Function):
@@ -167,3 +171,21 @@ def test_the_engine_tells_when_it_took_the_gil() -> None:
     assert all(wait.wait_ns >= 0 and wait.hold_ns >= 0 for wait in waits)
     main = {prof.trace.tracks[wait.track].tid for wait in waits}
     assert main == {threading.get_native_id()}
+
+
+def test_loading_and_the_optimizer_have_pytorchs_names() -> None:
+    model = nn.Linear(4, 2)
+    optimizer = optim.AdamW(model.parameters())
+    loader = DataLoader(TensorDataset(rt.randn(6, 4)), batch_size=2)
+    with profile() as running:
+        for (x,) in loader:
+            optimizer.zero_grad()
+            model(x).sum().backward()
+            optimizer.step()
+            running.step()
+    names = Counter(running.trace.name_of(running.trace.select(category="user_annotation").tolist()))
+    assert names["Optimizer.step#AdamW.step"] == names["Optimizer.zero_grad#AdamW.zero_grad"] == 3
+    assert names["enumerate(DataLoader)#DataLoader.__next__"] == 4, "the last one finds no more"
+    for step in step_parts(running.trace):
+        assert min(step.data_wait_ns, step.optimizer_ns, step.forward_ns, step.backward_ns) > 0
+    assert key_averages(running.trace, "module").rows

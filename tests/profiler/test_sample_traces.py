@@ -12,10 +12,14 @@ import pytest
 from perflab.profiler import Trace, TraceFormatError, chrome
 from perflab.profiler.analysis.accounts import account
 from perflab.profiler.analysis.averages import key_averages
+from perflab.profiler.analysis.blocks import blocks, changes
+from perflab.profiler.analysis.devices import device_rows, device_use
 from perflab.profiler.analysis.diff import diff
+from perflab.profiler.analysis.dispatch import dispatch
 from perflab.profiler.analysis.gil import gil_waits
 from perflab.profiler.analysis.groups import GroupBy
-from perflab.profiler.analysis.memory import memory_curve
+from perflab.profiler.analysis.growth import growth
+from perflab.profiler.analysis.memory import category_curves, memory_curve, memory_peak
 from perflab.profiler.analysis.parts import PARTS, part_ns, step_parts, step_thread
 from perflab.profiler.analysis.steps import steps
 from perflab.profiler.analysis.summary import summarize
@@ -177,6 +181,68 @@ def test_an_account_owns_every_moment_once(trace: Trace) -> None:
     assert sum(owned.waits.values()) + int(owned.self_ns.sum()) + owned.outside_ns == owned.total_ns
     assert owned.self_ns.min(initial=0) >= 0
     assert np.all(owned.self_ns <= owned.ops.self_ns)
+
+
+def test_use_of_devices_agrees_with_brute_force(trace: Trace) -> None:
+    """Nothing overlaps twice: colours on the stretches between all begins and ends."""
+    slices = trace.slices
+    rows: dict[int | str, list[tuple[int, int, bool]]] = {}
+    for row in device_rows(trace).tolist():
+        is_copy = trace.strings[slices.category[row]].lower().startswith(("gpu_mem", "mem"))
+        pid = trace.tracks[slices.track[row]].pid
+        rows.setdefault(pid, []).append((int(slices.start[row]), int(slices.end[row]), is_copy))
+    uses = {use.name: use for use in device_use(trace)}
+    assert set(uses) == {str(pid) for pid in rows}
+    for pid, work in rows.items():
+        busy = copy = 0
+        events = sorted([(at, 1, kind) for at, _, kind in work] + [(at, -1, kind) for _, at, kind in work])
+        running = {True: 0, False: 0}
+        for (at, sign, kind), (later, *_) in pairwise(events):
+            running[kind] += sign
+            busy += (later - at) * (running[True] + running[False] > 0)
+            copy += (later - at) * (running[True] > 0)
+        use = uses[str(pid)]
+        assert (use.busy_ns, use.copy_ns) == (busy, copy)
+        assert use.busy_ns + use.idle_ns == use.span_ns
+        assert sum(cause.ns for cause in use.idle) == use.idle_ns
+
+
+def test_dispatch_agrees_with_the_averages(trace: Trace) -> None:
+    found = dispatch(trace)
+    averages = key_averages(trace)
+    assert (found is None) == (sum(row.kernels for row in averages) == 0)
+    if found:
+        assert found.kernel_ns == sum(row.kernel_ns for row in averages)
+        assert {op.name: op.count for op in found.ops} == {row.name: row.count for row in averages}
+        inside = 0 if device_use(trace) else found.kernel_ns
+        assert found.dispatch_ns == sum(row.self_ns for row in averages) - inside
+
+
+def test_memory_agrees_with_brute_force(trace: Trace) -> None:
+    rows = [row for row in range(len(trace.instants)) if trace.strings[trace.instants.name[row]] == "[memory]"]
+    known = blocks(trace)
+    peak = memory_peak(trace, known)
+    assert (peak is None) == (not rows)
+    if peak is None:
+        return
+    args = [trace.instant_args_of(row) for row in changes(trace).tolist()]
+    alive: dict[int, int] = {}
+    at_peak: dict[int, int] = {}
+    for event in args:
+        if event["Bytes"] > 0:
+            alive[event["Addr"]] = event["Bytes"]
+        else:
+            alive.pop(event["Addr"], None)
+        if event["Total Allocated"] == peak.bytes and not at_peak:
+            at_peak = dict(alive)
+    earlier = peak.bytes - sum(at_peak.values())
+    for shares in (peak.by_category, peak.by_module, peak.by_op):
+        assert sum(shares.values()) == peak.bytes
+    assert peak.by_category.get("before", 0) == earlier
+    curves = category_curves(trace, known)
+    assert curves.bytes.sum(axis=0).tolist() == [event["Total Allocated"] for event in args]
+    for step in growth(trace, known).steps:
+        assert step.begin_bytes <= step.peak_bytes >= step.end_bytes
 
 
 def test_a_trace_does_not_differ_from_itself(trace: Trace) -> None:

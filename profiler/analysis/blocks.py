@@ -1,0 +1,143 @@
+"""Blocks of memory: who allocated them, when they went, and what they were for."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..trace import Int64s, Trace
+from .enclosing import innermost, nearest
+from .groups import modules
+from .intervals import Cover
+from .ops import MEMORY, op_slices
+from .parts import bounds, part_covers, step_thread
+
+CATEGORY = "Category"  # argument of a `[memory]` instant: one of CATEGORIES
+CATEGORIES = ("parameter", "gradient", "optimizer state", "activation", "input", "temporary", "other", "before")
+_CODE = {name: code for code, name in enumerate(CATEGORIES)}
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """One row for each block that was allocated or freed on the device that held most, in the order of allocation.
+
+    `born` and `died` count the changes of memory on that device: the block is there from change `born` on and no longer
+    from change `died` on (-1: before the trace; NEVER: not freed in it). `op` is the slice of the op that allocated it
+    (-1: none), `module` its module's place in `modules` (-1: none), `category` its place in CATEGORIES.
+    """
+
+    bytes: Int64s
+    born: Int64s
+    died: Int64s
+    op: Int64s
+    module: Int64s
+    category: Int64s
+    time: Int64s  # by change, ns
+    total: Int64s  # by change: bytes in use after it
+    modules: list[str]
+
+    def __len__(self) -> int:
+        return len(self.bytes)
+
+    def moment(self, change: Int64s) -> Int64s:
+        """The time of changes; those before the trace and never are before and after all."""
+        times = np.concatenate(([np.iinfo(np.int64).min], self.time, [NEVER]))
+        found: Int64s = times[np.clip(change, -1, len(self.time)) + 1]
+        return found
+
+
+def blocks(trace: Trace) -> Blocks:
+    """The blocks of a trace; none where it knows no memory.
+
+    A category that the trace does not tell is inferred. Born in the forward pass: an activation where it lives into the
+    backward pass, else temporary. Born in the backward pass: a gradient where it outlives the pass. Born in the
+    optimizer's step: optimizer state where it outlives the step of the loop. Born while waiting for data: an input.
+    """
+    rows = changes(trace)
+    args, count = trace.instant_args, len(trace.instants)
+    size, address = (args[key].dense(count)[rows] if key in args else np.zeros_like(rows) for key in ("Bytes", "Addr"))
+    total = args["Total Allocated"].dense(count)[rows] if "Total Allocated" in args else np.cumsum(size)
+    # allocations and frees of one address take turns
+    order = np.lexsort((np.arange(len(rows)), address))
+    same = np.concatenate((address[order][1:] == address[order][:-1], [False]))[: len(rows)]
+    taken = size[order] > 0
+    ends = np.concatenate((~taken[1:], [False]))[: len(rows)] & same
+    died = np.full(len(rows), NEVER, dtype=np.int64)
+    died[order[taken & ends]] = order[np.flatnonzero(taken & ends) + 1]
+    stray = np.ones(len(rows), dtype=bool)  # frees of what was there before
+    stray[died[died < NEVER]] = False
+    stray &= size < 0
+    born = np.flatnonzero(size > 0)
+    earlier = np.flatnonzero(stray)
+    time = trace.instants.time[rows]
+    around = innermost(trace, trace.instants.track[rows[born]], time[born])
+    op = np.concatenate((nearest(trace, around, op_slices(trace)), np.full(len(earlier), -1)))
+    of_slice, names = modules(trace)
+    found = Blocks(
+        bytes=np.concatenate((size[born], -size[earlier])),
+        born=np.concatenate((born, np.full(len(earlier), -1))),
+        died=np.concatenate((died[born], earlier)),
+        op=op,
+        module=np.where(op >= 0, of_slice[np.maximum(op, 0)], -1) if len(of_slice) else op,
+        category=np.zeros(len(op), dtype=np.int64),
+        time=time,
+        total=total,
+        modules=names,
+    )
+    found.category[:] = _categories(trace, found)
+    if CATEGORY in args:
+        told = args[CATEGORY]
+        codes = np.array([_CODE.get(str(value), _CODE["other"]) for value in told.table or ()], dtype=np.int64)
+        by_instant = np.full(count, -1, dtype=np.int64)
+        by_instant[told.rows] = codes[told.values]
+        known = by_instant[rows[born]]
+        found.category[: len(born)] = np.where(known >= 0, known, found.category[: len(born)])
+    return found
+
+
+def changes(trace: Trace) -> Int64s:
+    """The `[memory]` instants of the device whose total is the highest; all where no device is told."""
+    instants, args = trace.instants, trace.instant_args
+    rows = np.flatnonzero(instants.name == trace.string_id(MEMORY))
+    if not len(rows) or "Total Allocated" not in args:
+        return rows
+    device = np.zeros(len(instants), dtype=np.int64)
+    for key in ("Device Type", "Device Id"):
+        if key in args:
+            device = device * 1024 + args[key].dense(len(instants))
+    highest = rows[np.argmax(args["Total Allocated"].dense(len(instants))[rows])]
+    chosen: Int64s = rows[device[rows] == device[highest]]
+    return chosen
+
+
+def _categories(trace: Trace, found: Blocks) -> Int64s:
+    covers = part_covers(trace, step_thread(trace))
+    loop = bounds(trace)
+    start = np.array([step.start for step in loop], dtype=np.int64)
+    end = start + np.array([step.duration for step in loop], dtype=np.int64)
+    birth, death = found.moment(found.born), found.moment(found.died)
+    place = np.searchsorted(start, birth, side="right") - 1
+    inside = (place >= 0) & (birth < end[np.maximum(place, 0)]) if len(loop) else np.zeros(len(birth), dtype=bool)
+    step_end = np.where(inside, end[np.maximum(place, 0)], birth) if len(loop) else birth
+    last_backward = _last_before(covers["backward"], step_end)
+    lives_on = np.minimum(death, step_end if not len(end) else np.maximum(step_end, end[-1]))
+    was_used = covers["backward"].within(birth, np.maximum(lives_on, birth)) > 0
+    temporary = _CODE["temporary"]
+    choices = {
+        "forward": np.where(was_used, _CODE["activation"], temporary),
+        "backward": np.where(death >= last_backward, _CODE["gradient"], temporary),
+        "optimizer": np.where(death > step_end, _CODE["optimizer state"], temporary),
+        "data_wait": np.full(len(birth), _CODE["input"]),
+    }
+    category = np.full(len(birth), _CODE["other"], dtype=np.int64)
+    for part, choice in choices.items():
+        category = np.where(covers[part].holds(birth), choice, category)
+    return np.where(found.born < 0, _CODE["before"], category)
+
+
+def _last_before(cover: Cover, time: Int64s) -> Int64s:
+    """The last end of the cover up to each time; the time itself where there is none."""
+    if not len(cover):
+        return time
+    place = np.searchsorted(cover.end, time, side="right") - 1
+    return np.where(place >= 0, cover.end[np.maximum(place, 0)], time)

@@ -1,0 +1,46 @@
+"""Dispatch: what ops cost beside the kernels that do their work."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..trace import Trace
+from .ops import by_name, ops
+
+
+@dataclass(frozen=True, slots=True)
+class OpDispatch:
+    """All calls of one op, in ns: its own time on the host without kernels, and its kernels, wherever they run."""
+
+    name: str
+    count: int
+    dispatch_ns: int
+    kernel_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """The whole trace; `ops` by falling time of dispatch. Where kernels run on a device, both go on at once."""
+
+    dispatch_ns: int
+    kernel_ns: int
+    ops: tuple[OpDispatch, ...]
+
+
+def dispatch(trace: Trace) -> Dispatch | None:
+    """Dispatch against kernels; None where the trace knows no kernels, as PyTorch's of a CPU."""
+    columns = ops(trace)
+    if not np.any(columns.kernels):
+        return None
+    names = len(trace.strings)
+    count = np.bincount(columns.name, minlength=names)
+    own = by_name(columns, columns.self_ns - columns.nested_kernel_ns, names)
+    kernel = by_name(columns, columns.kernel_ns, names)
+    present = np.flatnonzero(count)
+    present = present[np.argsort(-own[present], kind="stable")]
+    rows = np.stack((count[present], own[present], kernel[present]), axis=1).tolist()
+    return Dispatch(
+        dispatch_ns=int(own.sum()),
+        kernel_ns=int(kernel.sum()),
+        ops=tuple(OpDispatch(trace.strings[n], *row) for n, row in zip(present.tolist(), rows, strict=True)),
+    )
