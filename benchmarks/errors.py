@@ -2,7 +2,9 @@
 
 BenchmarkError
 ├── BenchmarkFormatError    a file or text that is no benchmark result, or not one we can read
-└── GateOptionError         an option of the gate outside its range (also a ValueError)
+├── GateOptionError         an option of the gate outside its range (also a ValueError)
+├── GitError                what git refuses, or a folder without a repository
+└── MeasuringFailed         a build or a benchmark process that ended badly and left no results
 """
 
 
@@ -16,3 +18,11 @@ class BenchmarkFormatError(BenchmarkError):
 
 class GateOptionError(BenchmarkError, ValueError):
     """A gate option outside its range."""
+
+
+class GitError(BenchmarkError):
+    """What git refuses, or a folder without a repository."""
+
+
+class MeasuringFailed(BenchmarkError):
+    """A build or a benchmark process that ended badly and left no results."""

@@ -1,8 +1,8 @@
 """Reads benchmark files: what pytest-benchmark wrote (2.x of 2015 to 5.3), or a Run of ours.
 
 pytest-benchmark keeps each round's time ("data") only when asked (--benchmark-save-data, or --benchmark-json, which
-always keeps it). A file without gives its median as the one sample: nothing is lost to the gate, which takes one
-value from each process, the median, anyway. Its times are seconds. Its `fullname` is the benchmark's name, parameter
+always keeps it). A file without gives its least as the one sample: nothing is lost to the gate, which takes one
+value from each process, the best, anyway. Its times are seconds. Its `fullname` is the benchmark's name, parameter
 id included, since that is unique; `params` tells the same in full.
 """
 
@@ -169,15 +169,15 @@ def _pytest_benchmark(data: Mapping[str, Any]) -> Run:
 
 
 def _entry(entry: object) -> tuple[str, Sequence[float]]:
-    """Name and samples of one benchmark: its rounds where they were saved, else its median."""
+    """Name and samples of one benchmark: its rounds where they were saved, else the least of them."""
     name = entry.get("fullname", entry.get("name")) if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(name, str):
         raise BenchmarkFormatError("an entry of benchmarks has no name; run them again with --benchmark-json")
     stats = entry.get("stats")
     stats = stats if isinstance(stats, dict) else {}
-    rounds = stats.get("data") or [stats.get("median")]
+    rounds = stats.get("data") or [stats.get("min")]
     if not isinstance(rounds, list) or rounds == [None]:
-        raise BenchmarkFormatError(f"{name}: neither stats.data nor a median; run it again with --benchmark-json")
+        raise BenchmarkFormatError(f"{name}: neither stats.data nor a min; run it again with --benchmark-json")
     return name, [number(value, name) for value in rounds]
 
 

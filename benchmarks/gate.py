@@ -31,12 +31,12 @@ class GateOptions:
 
     Attributes:
         alpha: the chance that identical code fails, over all benchmarks of one gate together. Smaller needs more runs.
-        min_effect: the smallest change that matters, as a share: 0.05 lets pass what is less than 5 % slower, however
+        min_effect: the smallest change that matters, as a share: 0.03 lets pass what is less than 3 % slower, however
             certain it is.
     """
 
     alpha: float = 0.05
-    min_effect: float = 0.05
+    min_effect: float = 0.03
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
@@ -51,7 +51,7 @@ class Finding:
 
     Attributes:
         reason: why it could not be judged, a sentence; None where it was.
-        base, head: the median over runs of each run's median, in the benchmark's unit; None where a side has none.
+        base, head: the median over runs of each run's best sample, in the benchmark's unit; None where a side has none.
         comparison: None where nothing could be compared.
         corrected_p: the comparison's p-value, corrected for the number of benchmarks.
     """
@@ -119,6 +119,7 @@ def judge(
     head: Sequence[Run],
     options: GateOptions = GateOptions(),
     trace_diff: TraceDiff | None = None,
+    notes: Sequence[str] = (),
 ) -> GateReport:
     """Judges head's runs against base's.
 
@@ -127,6 +128,7 @@ def judge(
             aside).
         options: what counts as a regression.
         trace_diff: the difference of a base and a head trace, where both exist.
+        notes: sentences on how it was measured, for the report.
     """
     machines = {run.machine.fingerprint for run in head}
     used = [run for run in base if machines == {run.machine.fingerprint}]
@@ -138,7 +140,7 @@ def judge(
         options=options,
         findings=() if problem else _findings(used, head, options),
         problem=problem,
-        notes=_notes(base, used, head),
+        notes=(*notes, *_notes(base, used, head)),
         causes=explain(trace_diff) if trace_diff else None,
     )
 
@@ -170,7 +172,7 @@ def _findings(base: Sequence[Run], head: Sequence[Run], options: GateOptions) ->
     compared: list[tuple[Finding, Comparison]] = []
     for key in bases.keys() | heads.keys():
         benchmark = (heads.get(key) or bases[key])[0].benchmark
-        before, after = ([result.median for result in side.get(key, ())] for side in (bases, heads))
+        before, after = ([result.best for result in side.get(key, ())] for side in (bases, heads))
         refusal = _refusal(benchmark, before, after)
         if refusal:
             findings.append(Finding(benchmark, *refusal, _median(before), _median(after)))
@@ -220,7 +222,7 @@ def _refusal(benchmark: Benchmark, base: Sequence[float], head: Sequence[float])
             "Head has no result of it (failed, renamed or removed): run it, or drop it from the base.",
         )
     if min(*base, *head) <= 0:
-        return Verdict.NOT_COMPARABLE, f"A run's median is 0 {benchmark.unit}: measure more work in a round."
+        return Verdict.NOT_COMPARABLE, f"A run's best sample is 0 {benchmark.unit}: measure more work in a round."
     return None
 
 

@@ -1,5 +1,6 @@
-"""A gate's report as Markdown for a comment in a review, as text for a terminal, and as versioned JSON."""
+"""A gate's report: Markdown for a comment in a review, text for a terminal, and JSON (docs/gate.schema.json)."""
 
+import json
 import re
 from collections import Counter
 from dataclasses import asdict
@@ -17,7 +18,7 @@ NOTHING = "-"
 
 def markdown(report: GateReport) -> str:
     """Markdown, ending in a newline; names from outside are escaped."""
-    lines = [f"## perflab gate: {_headline(report)}", "", _sides(report, "`")]
+    lines = [f"## perflab gate: {headline(report)}", "", _sides(report, "`")]
     if report.machine:
         lines += [f"on {_escape(report.machine)}"]
     if report.problem:
@@ -40,14 +41,14 @@ def markdown(report: GateReport) -> str:
 
 def text(report: GateReport) -> str:
     """Plain text for a terminal, ending in a newline."""
-    lines = [f"perflab gate: {_headline(report)}", _sides(report, "")]
+    lines = [f"perflab gate: {headline(report)}", _sides(report, "")]
     if report.machine:
         lines += [f"on {report.machine}"]
     if report.problem:
         lines += ["", report.problem]
     if report.findings:
         rows = [["benchmark", "base", "head", "change", "p", "verdict"]]
-        rows += [_cells(finding, _printable(finding.benchmark.name)) for finding in report.findings]
+        rows += [_cells(finding, printable(finding.benchmark.name)) for finding in report.findings]
         widths = [max(len(row[column]) for row in rows) for column in range(6)]
         aligned = [
             [
@@ -59,10 +60,10 @@ def text(report: GateReport) -> str:
         lines += ["", *("  ".join(row).rstrip() for row in aligned)]
     reasons = _reasons(report)
     if reasons:
-        lines += ["", *(f"{_printable(name)}: {reason}" for name, reason in reasons)]
+        lines += ["", *(f"{printable(name)}: {reason}" for name, reason in reasons)]
     if report.causes:
         lines += ["", f"{_causes_title(report)}: {report.causes.headline}"]
-        lines += [f"  {index}. {_printable(line)}" for index, line in enumerate(_cause_lines(report.causes), 1)]
+        lines += [f"  {index}. {printable(line)}" for index, line in enumerate(_cause_lines(report.causes), 1)]
     lines += ["", _rule(report), *report.notes, ""]
     return "\n".join(lines)
 
@@ -73,12 +74,17 @@ def as_json(report: GateReport) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "exit_code": int(report.exit_code),
-        "headline": _headline(report),
+        "headline": headline(report),
         **asdict(report),
         "findings": [_finding(finding) for finding in report.findings],
         "notes": list(report.notes),
         "causes": _causes(report.causes) if report.causes else None,
     }
+
+
+def json_text(report: GateReport) -> str:
+    """The same as text, ending in a newline."""
+    return json.dumps(as_json(report), indent=2, allow_nan=False) + "\n"
 
 
 def _causes(causes: Causes) -> dict[str, Any]:
@@ -93,7 +99,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     return data
 
 
-def _headline(report: GateReport) -> str:
+def headline(report: GateReport) -> str:
     """The answer in a line: what regressed, else what could not be judged, else a pass."""
     counts = Counter(finding.verdict for finding in report.findings)
     total = len(report.findings)
@@ -124,13 +130,20 @@ def _side(side: Side, quote: str) -> str:
 def _cells(finding: Finding, name: str) -> list[str]:
     scale = scale_of(finding.benchmark.unit)
     values = [NOTHING if value is None else quantity(value, scale) for value in (finding.base, finding.head)]
-    comparison, p = finding.comparison, finding.corrected_p
-    change, chance = NOTHING, NOTHING
-    if comparison is not None and p is not None:
-        change, chance = percent(comparison.ratio), "< 0.0001" if p < 0.0001 else f"{p:.2g}"
-        if comparison.low is not None and comparison.high is not None:
-            change += f" ({percent(comparison.low)} to {percent(comparison.high)})"
-    return [name, *values, change, chance, str(finding.verdict)]
+    p = finding.corrected_p
+    chance = NOTHING if p is None else "< 0.0001" if p < 0.0001 else f"{p:.2g}"
+    return [name, *values, change_in_words(finding), chance, str(finding.verdict)]
+
+
+def change_in_words(finding: Finding) -> str:
+    """Such as "+10.0 % (+6.9 % to +13.1 %)"; "-" where nothing was compared."""
+    comparison = finding.comparison
+    if comparison is None:
+        return NOTHING
+    words = percent(comparison.ratio)
+    if comparison.low is not None and comparison.high is not None:
+        words += f" ({percent(comparison.low)} to {percent(comparison.high)})"
+    return words
 
 
 def _reasons(report: GateReport) -> list[tuple[str, str]]:
@@ -160,16 +173,16 @@ def _rule(report: GateReport) -> str:
     )
 
 
-def _printable(name: str) -> str:
+def printable(name: str) -> str:
     """Without control characters, which would move a terminal's cursor or break a table's row."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
 
 
 def _escape(line: str) -> str:
     """As Markdown text; an underscore inside a word means nothing there."""
-    return re.sub(r"[\\`*\[\]|<]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", _printable(line))
+    return re.sub(r"[\\`*\[\]|<]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", printable(line))
 
 
 def _code(name: str) -> str:
     """Inside backticks, in a table's cell: a bar needs its backslash there too, and a backtick has none."""
-    return _printable(name).replace("|", "\\|").replace("`", "'")
+    return printable(name).replace("|", "\\|").replace("`", "'")

@@ -71,8 +71,13 @@ class Result:
 
     @property
     def median(self) -> float:
-        """The one value that stands for this process."""
+        """The middle of the samples, for people to look at."""
         return statistics.median(self.samples)
+
+    @property
+    def best(self) -> float:
+        """The one value that stands for this process: what disturbs it only makes it worse."""
+        return min(self.samples) if self.benchmark.direction == "lower" else max(self.samples)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Compares two groups of runs of one benchmark, and says what that means.
 
-The unit is the process: each run gives one value, the median of its samples. Rounds inside one process share its
+The unit is the process: each run gives one value, its best sample. Rounds inside one process share its
 memory layout, hash seed and warm-up; a rank test over them calls identical code different in a third of all cases,
 whatever alpha.
 
@@ -132,11 +132,11 @@ def verdict(
     direction: Direction = "lower",
     benchmarks: int = 1,
     alpha: float = 0.05,
-    min_effect: float = 0.05,
+    min_effect: float = 0.03,
 ) -> Verdict:
     """What the comparison says, given its p-value corrected for the number of `benchmarks` compared with it.
 
-    `min_effect` 0.05 means a ratio of at least 1.05, or at most 1 / 1.05.
+    `min_effect` 0.03 means a ratio of at least 1.03, or at most 1 / 1.03.
     """
     if corrected_p > alpha:
         reachable = least_p(comparison.n_base, comparison.n_head) * benchmarks <= alpha

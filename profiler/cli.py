@@ -8,19 +8,19 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from .errors import ProfilerError
 
 GROUP = "perflab.commands"
-FAILED = 2
+FAILED = 3  # 1 and 2 are verdicts of a gate
 INTERRUPTED = 130
 
 
 class Command(Protocol):
     """A sub-command: an entry point names the class, whose name there is the word on the command line.
 
-    `errors` are the exceptions whose message is all that a user should see; the command ends with exit code 2 then.
+    `errors` are the exceptions whose message is all that a user should see; the command ends with exit code 3 then.
     """
 
     help: str
@@ -59,13 +59,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+class _Parser(argparse.ArgumentParser):
+    """A wrong call ends with the exit code of every other failure; argparse's own is a verdict here."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(FAILED, f"{self.prog}: error: {message}\n")
+
+
 def _load(point: EntryPoint) -> Command:
     command: Command = point.load()()
     return command
 
 
 def _parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="perflab",
         description="Traces and benchmark results of training loops: keep them, compare them, fail on what got slower.",
     )

@@ -41,7 +41,7 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
         help="chance that identical code fails, over all benchmarks together (default: 0.05)",
     )
     parser.add_argument(
-        "--min-effect", type=float, metavar="SHARE", help="smallest change that matters (default: 0.05, which is 5 %%)"
+        "--min-effect", type=float, metavar="SHARE", help="smallest change that matters (default: 0.03, which is 3 %%)"
     )
 
 

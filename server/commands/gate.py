@@ -1,48 +1,108 @@
 """`perflab gate`: fails when a commit is slower than its baseline, and says why."""
 
 import argparse
-import json
 import os
+import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import Refused
+from ..errors import NotFound, Refused
 from .arguments import ERRORS, add_judging, add_lab, gate_options, open_lab
 
 if TYPE_CHECKING:
     from perflab.benchmarks.gate import GateReport
 
+PYTEST = ("python", "-m", "pytest", "benchmarks", "-q", "--benchmark-json", "{file}")
+
 
 class Gate:
-    help = "judge a commit against a baseline: exit code 0 passes, 1 is a regression, 2 could not judge"
+    help = "judge a commit: exit code 0 passes, 1 is a regression, 2 could not judge, 3 is a wrong call or a failure"
     errors = ERRORS
 
     def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--baseline", required=True, metavar="SHA", help="the commit to judge against")
-        parser.add_argument(
-            "--head", metavar="SHA", help="the commit to judge (default: what git has checked out here)"
+        against = parser.add_mutually_exclusive_group(required=True)
+        against.add_argument(
+            "--baseline", metavar="SHA", help="the commit to judge against, or a folder of its run files"
+        )
+        against.add_argument(
+            "--against",
+            metavar="REF",
+            help="a branch, tag or commit: build it beside this tree, and measure both in turn",
         )
         parser.add_argument(
-            "--format", choices=("text", "markdown", "json"), default="text", help="default: %(default)s"
+            "--head", metavar="SHA", help="the commit to judge, or a folder (default: what git has checked out here)"
         )
+        parser.add_argument("--soft", action="store_true", help="report a regression, and end with 0 all the same")
         parser.add_argument(
-            "--output", type=Path, metavar="FILE", help="write the report there, and text to the terminal"
+            "--output",
+            type=Path,
+            action="append",
+            default=[],
+            metavar="FILE",
+            help="write the report there too: .md, .json, .txt, or .xml for JUnit; may be given several times",
+        )
+        turns = parser.add_argument_group("measuring in turn, with --against")
+        turns.add_argument("--build", metavar="COMMAND", help="run by the shell in both trees first")
+        turns.add_argument("--processes", type=int, default=10, metavar="N", help="of each side (default: %(default)s)")
+        turns.add_argument(
+            "--timeout", type=float, default=600, metavar="SECONDS", help="for one process (default: %(default)s)"
+        )
+        turns.add_argument(
+            "program",
+            nargs="*",
+            default=PYTEST,
+            metavar="-- COMMAND",
+            help=f"what a process runs; {{file}} is where it writes its results (default: {' '.join(PYTEST)})",
         )
         add_judging(parser)
         add_lab(parser)
 
     def run(self, arguments: argparse.Namespace) -> int:
-        options = gate_options(arguments)
-        head = arguments.head or _checked_out()
-        with closing(open_lab(arguments)) as lab:
-            comparison = lab.compare(arguments.baseline, head, arguments.project, options)
-        if arguments.output is None:
-            print(_written(comparison.report, arguments.format), end="")
-        else:
-            _replace(arguments.output, _written(comparison.report, arguments.format))
-            print(_written(comparison.report, "text"), end="")
-        return comparison.exit_code
+        from perflab.benchmarks import report
+        from perflab.benchmarks.gate import Exit
+
+        forms = [_form(path) for path in arguments.output]
+        judged = _judged(arguments)
+        for path, form in zip(arguments.output, forms, strict=True):
+            _replace(path, form(judged))
+        print(report.text(judged), end="")
+        return Exit.PASS if arguments.soft else judged.exit_code
+
+
+def _judged(arguments: argparse.Namespace) -> "GateReport":
+    options = gate_options(arguments)
+    if arguments.against is not None:
+        from perflab.benchmarks.against import judge_against
+        from perflab.benchmarks.interleave import Plan
+
+        plan = Plan(arguments.program, arguments.processes, arguments.timeout)
+        return judge_against(Path.cwd(), arguments.against, plan, arguments.build, options, _say)
+    if Path(arguments.baseline).is_dir():
+        from perflab.benchmarks.folder import judge_measured, read
+
+        if arguments.head is None:
+            raise Refused("the baseline is a folder of run files; name the folder of the head's with --head")
+        return judge_measured(read(Path(arguments.baseline)), read(Path(arguments.head)), options)
+    head = arguments.head or _checked_out()
+    with closing(open_lab(arguments)) as lab:
+        try:
+            return lab.compare(arguments.baseline, head, arguments.project, options).report
+        except NotFound as error:
+            from perflab.benchmarks.gate import GateReport, Side
+
+            # the first run of all, for one: said in every report, and no pass
+            return GateReport(Side(arguments.baseline, 0), Side(head, 0), None, options, problem=_sentence(error))
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _say(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)
 
 
 def _checked_out() -> str:
@@ -54,12 +114,15 @@ def _checked_out() -> str:
     return commit
 
 
-def _written(judged: "GateReport", form: str) -> str:
+def _form(path: Path) -> "Callable[[GateReport], str]":
+    """How the report is written to a file of that name."""
     from perflab.benchmarks import report
+    from perflab.benchmarks.junit import junit
 
-    if form == "json":
-        return json.dumps(report.as_json(judged), indent=2, allow_nan=False) + "\n"
-    return report.markdown(judged) if form == "markdown" else report.text(judged)
+    forms = {".md": report.markdown, ".json": report.json_text, ".txt": report.text, ".xml": junit}
+    if path.suffix not in forms:
+        raise Refused(f"{path} tells no form of report; name a file that ends in {', '.join(sorted(forms))}")
+    return forms[path.suffix]
 
 
 def _replace(path: Path, text: str) -> None:

@@ -53,9 +53,9 @@ def test_the_current_schema() -> None:
     assert str(run.machine) == "AMD EPYC, 2 cores, Linux x86_64, CPython 3.11"
 
 
-def test_the_schema_of_2015_gives_its_median() -> None:
+def test_the_schema_of_2015_gives_its_least() -> None:
     run = formats.read(DATA / "pytest_benchmark_2015.json")
-    assert run.results == (Result(Benchmark("tests/test_sort.py::test_small[0]"), (2.2e-7,)),)
+    assert run.results == (Result(Benchmark("tests/test_sort.py::test_small[0]"), (2.1e-7,)),)
     assert (run.project, run.branch, run.dirty, run.tool) == (None, None, True, "pytest-benchmark 2.5.0")
     assert run.created == datetime(2015, 8, 15, 0, 1, 46, 250433, tzinfo=UTC)
     assert str(run.machine) == "unknown CPU, unknown cores, Linux x86_64, CPython 2.7"
@@ -170,10 +170,10 @@ def test_what_is_no_benchmark_file(content: bytes | str, sentence: str) -> None:
         (changed(benchmarks=[3]), "an entry of benchmarks has no name; run them again with --benchmark-json"),
         (changed(datetime="now"), "the time is 'now'; give ISO 8601 such as 2026-01-31T12:00:00+00:00"),
         (changed(datetime=None), "the time is None; give ISO 8601 such as 2026-01-31T12:00:00+00:00"),
-        (with_stats(), "t.py::test_add: neither stats.data nor a median; run it again with --benchmark-json"),
-        (with_stats(data={}), "t.py::test_add: neither stats.data nor a median; run it again with --benchmark-json"),
+        (with_stats(), "t.py::test_add: neither stats.data nor a min; run it again with --benchmark-json"),
+        (with_stats(data={}), "t.py::test_add: neither stats.data nor a min; run it again with --benchmark-json"),
         (with_stats(data=["1"]), "t.py::test_add: a sample is '1', not a number; measure it again"),
-        (with_stats(median=True), "t.py::test_add: a sample is True, not a number; measure it again"),
+        (with_stats(min=True), "t.py::test_add: a sample is True, not a number; measure it again"),
         (with_stats(data=[-1e-9]), "t.py::test_add: a sample is -1e-09; use a monotonic timer and measure again"),
     ],
 )

@@ -125,5 +125,10 @@ def test_a_benchmark_is_name_parameters_unit_and_direction() -> None:
     assert len({one.key, *(other.key for other in others)}) == 5
 
 
-def test_the_median_stands_for_the_process() -> None:
+def test_the_best_sample_stands_for_the_process() -> None:
+    assert Result(Benchmark("add"), (5.0, 1.0, 2.0)).best == 1.0
+    assert Result(Benchmark("add", unit="ops/s", direction="higher"), (5.0, 1.0, 2.0)).best == 5.0
+
+
+def test_the_median_is_what_people_look_at() -> None:
     assert Result(Benchmark("add"), (5.0, 1.0, 2.0)).median == 2.0

@@ -32,7 +32,7 @@ DIFF = TraceDiff(
 )
 RULE = (
     "A verdict needs p <= 0.05 (rank test over runs, corrected for the number of benchmarks) "
-    "and a change of at least 5 %; the interval is at 95 %."
+    "and a change of at least 3 %; the interval is at 95 %."
 )
 FAILED = """\
 ## perflab gate: failed, 1 of 4 benchmarks regressed, 1 could not be judged
@@ -59,7 +59,7 @@ A step takes 3.2 -> 5.1 ms (+59.4 %).
 4. take: -300 us a step (gone), 1 -> 0 calls a step
 
 <sub>A verdict needs p <= 0.05 (rank test over runs, corrected for the number of benchmarks) \
-and a change of at least 5 %; the interval is at 95 %. Head was measured with uncommitted changes.</sub>
+and a change of at least 3 %; the interval is at 95 %. Head was measured with uncommitted changes.</sub>
 """
 FAILED_TEXT = """\
 perflab gate: failed, 1 of 4 benchmarks regressed, 1 could not be judged
@@ -81,7 +81,7 @@ Why: A step takes 3.2 -> 5.1 ms (+59.4 %).
   4. take: -300 us a step (gone), 1 -> 0 calls a step
 
 A verdict needs p <= 0.05 (rank test over runs, corrected for the number of benchmarks) \
-and a change of at least 5 %; the interval is at 95 %.
+and a change of at least 3 %; the interval is at 95 %.
 Head was measured with uncommitted changes.
 """
 
@@ -184,7 +184,7 @@ def test_the_json_is_the_whole_report(failed: GateReport) -> None:
     assert (data["format"], data["version"], data["exit_code"]) == ("perflab.gate", 1, 1)
     assert data["headline"] == "failed, 1 of 4 benchmarks regressed, 1 could not be judged"
     assert data["base"] == {"commit": "1" * 40, "runs": 5}
-    assert data["options"] == {"alpha": 0.05, "min_effect": 0.05}
+    assert data["options"] == {"alpha": 0.05, "min_effect": 0.03}
     assert [finding["verdict"] for finding in data["findings"]] == ["regression", "missing", "improvement", "no change"]
     assert data["findings"][1] == {
         "benchmark": {"name": "gone", "params": {}, "unit": "s", "direction": "lower"},

@@ -33,7 +33,7 @@ def test_it_is_found_once_five_results_agree() -> None:
     values = scaled(noise(46, 0.01), (40, 1.10))
     assert change_points(values[:43]) == []
     [found] = change_points(values[:45])
-    assert found == ChangePoint(40, found.ratio, rank_test(values[10:40], values[40:45]))
+    assert found == ChangePoint(40, found.ratio, rank_test(values[:40], values[40:45]), seen=44)
 
 
 def test_each_level_is_one_change() -> None:

@@ -53,7 +53,7 @@ def test_only_the_called_command_is_imported(capsys: pytest.CaptureFixture[str])
 
 @pytest.mark.parametrize(("word", "sentence"), [("told", "it is so; do this"), ("trace", "a.json: no trace")])
 def test_an_expected_error_is_one_sentence(capsys: pytest.CaptureFixture[str], word: str, sentence: str) -> None:
-    assert cli.main(["echo", word]) == 2
+    assert cli.main(["echo", word]) == cli.FAILED == 3
     assert capsys.readouterr() == ("", f"perflab: {sentence}\n")
 
 
@@ -67,10 +67,10 @@ def test_an_interrupt_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-def test_missing_arguments_end_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_arguments_end_with_3(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(["echo"])
-    assert ended.value.code == 2
+    assert ended.value.code == 3
     assert "required: word" in capsys.readouterr().err
 
 
@@ -100,7 +100,7 @@ def test_a_reader_that_has_gone_is_no_traceback() -> None:
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     process.stdout.close()
-    assert process.wait() == 2
+    assert process.wait() == 3
     assert process.stderr is not None
     with process.stderr as errors:
         assert errors.read() == b""

@@ -94,7 +94,7 @@ def test_upload_refuses_in_one_sentence(perflab: Perflab, files: Files) -> None:
             "gone.json cannot be read (No such file or directory); name a trace or a benchmark file",
         ),
     ):
-        assert perflab("upload", *arguments) == (2, "", f"perflab: {sentence}\n")
+        assert perflab("upload", *arguments) == (3, "", f"perflab: {sentence}\n")
     lab = LocalLab.open(Settings(Path(".perflab")), create=False)
     assert lab.runs() == []
     lab.close()
@@ -124,31 +124,42 @@ def test_the_gate_writes_its_report(perflab: Perflab) -> None:
     gate = ("gate", "--baseline", BASE, "--head", HEAD)
     code, text, _ = perflab(*gate)
     assert code == 1
-    code, markdown, _ = perflab(*gate, "--format", "markdown")
-    assert (code, markdown.startswith("## perflab gate: failed")) == (1, True)
-    code, out, _ = perflab(*gate, "--format", "json", "--output", "report.json")
-    assert (code, out) == (1, text)
-    written = json.loads(Path("report.json").read_text())
+    outputs = [word for name in ("a.md", "b.json", "c.xml", "d.txt") for word in ("--output", name)]
+    assert perflab(*gate, *outputs) == (1, text, "")
+    assert Path("a.md").read_text().startswith("## perflab gate: failed")
+    written = json.loads(Path("b.json").read_text())
     assert (written["format"], written["exit_code"]) == (FORMAT, 1)
+    assert '<testsuite name="perflab gate" tests="1" failures="1" errors="0">' in Path("c.xml").read_text()
+    assert Path("d.txt").read_text() == text
     assert perflab(*gate, "--output", "no/such/folder.txt") == (
-        2,
+        3,
         "",
         "perflab: the report cannot be written to no/such/folder.txt (No such file or directory); name another file\n",
     )
-    assert sorted(path.name for path in Path.cwd().iterdir()) == [".perflab", "report.json"]
+    assert perflab(*gate, "--output", "report.html") == (
+        3,
+        "",
+        "perflab: report.html tells no form of report; name a file that ends in .json, .md, .txt, .xml\n",
+    )
+    assert sorted(path.name for path in Path.cwd().iterdir()) == [".perflab", "a.md", "b.json", "c.xml", "d.txt"]
 
 
 @pytest.mark.usefixtures("measured")
-def test_a_gate_that_cannot_judge_ends_with_2(perflab: Perflab, files: Files) -> None:
-    unknown = "0" * 40
+def test_a_soft_gate_reports_and_ends_with_0(perflab: Perflab) -> None:
+    gate = ("gate", "--baseline", BASE, "--head", HEAD)
+    code, out, _ = perflab(*gate, "--soft", "--output", "report.json")
+    assert (code, out) == (0, perflab(*gate)[1])
+    assert json.loads(Path("report.json").read_text())["exit_code"] == 1
+    assert perflab("gate", "--baseline", BASE, "--head", "0" * 40, "--soft")[0] == 0
+    assert perflab(*gate, "--soft", "--alpha", "0")[0] == 3
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_gate_that_is_called_wrongly_ends_with_3(perflab: Perflab) -> None:
     for arguments, sentence in (
         (
             ("--baseline", "main", "--head", HEAD),
             "commit 'main' is no SHA; give at least the first 7 of its 40 hex digits",
-        ),
-        (
-            ("--baseline", unknown, "--head", HEAD),
-            f"project demo has no run of commit {unknown}; upload one, or look at the runs it has",
         ),
         (("--baseline", BASE), "git has no commit checked out here; name the commit to judge with --head"),
         (
@@ -160,16 +171,25 @@ def test_a_gate_that_cannot_judge_ends_with_2(perflab: Perflab, files: Files) ->
             "there is no lab in other; upload a file to make one, or name another with --lab",
         ),
     ):
-        assert perflab("gate", *arguments) == (2, "", f"perflab: {sentence}\n")
+        assert perflab("gate", *arguments) == (3, "", f"perflab: {sentence}\n")
+    assert perflab("gate")[0] == perflab("gate", "--baseline", BASE, "--no-such-option")[0] == 3
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_gate_that_cannot_judge_ends_with_2(perflab: Perflab, files: Files) -> None:
+    unknown = "0" * 40
+    code, out, _ = perflab("gate", "--baseline", unknown, "--head", HEAD, "--output", "report.json")
+    assert code == json.loads(Path("report.json").read_text())["exit_code"] == 2
+    assert f"Project demo has no run of commit {unknown}; upload one, or look at the runs it has." in out
     only_base = files.run("only.json", 1.0, benchmark="only at base")
     assert perflab("upload", only_base, "--commit", BASE)[0] == 0
     code, out, _ = perflab("gate", "--baseline", HEAD, "--head", BASE)
     assert code == 2
     assert "only at base" in out
     checked_out = checkout(Path.cwd())
-    assert perflab("gate", "--baseline", BASE)[2] == (
-        f"perflab: the lab has no run of commit {checked_out}; upload one, or look at the runs it has\n"
-    )
+    code, out, _ = perflab("gate", "--baseline", BASE)
+    assert code == 2
+    assert f"The lab has no run of commit {checked_out}; upload one, or look at the runs it has." in out
 
 
 def test_a_gate_never_judges_across_machines(perflab: Perflab, files: Files) -> None:
@@ -188,7 +208,7 @@ def test_no_server_is_said(perflab: Perflab, files: Files) -> None:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
         code, out, err = perflab("upload", files.trace("trace.json", 100), "--commit", BASE, "--server", url)
-    assert (code, out) == (2, "")
+    assert (code, out) == (3, "")
     assert err.startswith(f"perflab: no server answers at {url} (")
     assert err.endswith("start one with `perflab serve`, or use --lab\n")
     with pytest.raises(Unreachable):

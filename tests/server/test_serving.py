@@ -18,19 +18,19 @@ def test_a_port_in_use_is_said(perflab: Perflab) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         sentence = f"perflab: port {port} of 127.0.0.1 is in use; end what listens there, or give another with --port\n"
-        assert perflab("serve", "--port", str(port)) == (2, "", sentence)
-        assert perflab("demo", "--port", str(port)) == (2, "", sentence)
+        assert perflab("serve", "--port", str(port)) == (3, "", sentence)
+        assert perflab("demo", "--port", str(port)) == (3, "", sentence)
     assert not Path(".perflab").exists()
     for word in ("-1", "65536", "http"):
         code, _, err = perflab("serve", f"--port={word}")
-        assert code == 2
+        assert code == 3
         assert err.endswith(f"'{word}' is no port; give a number from 0 to 65535\n")
 
 
 def test_serve_refuses_a_lab_that_is_a_file(perflab: Perflab) -> None:
     Path("file").write_text("hello")
     code, _, err = perflab("serve", "--port", "0", "--lab", "file")
-    assert (code, err) == (2, "perflab: file is a file, and a lab is a folder; name another with --lab\n")
+    assert (code, err) == (3, "perflab: file is a file, and a lab is a folder; name another with --lab\n")
 
 
 def test_a_server_serves_a_lab_until_it_is_interrupted(perflab: Perflab, files: Files) -> None:

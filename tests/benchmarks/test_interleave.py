@@ -1,0 +1,160 @@
+"""Measuring in turn: the order, what fails meanwhile, and what the order itself does."""
+
+import math
+import sys
+from pathlib import Path
+
+import pytest
+
+from perflab.benchmarks.errors import MeasuringFailed
+from perflab.benchmarks.folder import judge_measured, read
+from perflab.benchmarks.gate import Exit, GateOptions, judge
+from perflab.benchmarks.interleave import Plan, measure, order, order_effect
+from perflab.benchmarks.result import Run
+
+from .conftest import make
+
+# Writes a run whose one sample is what the folder's file `seconds` says, times what `count` says of the calls so far.
+SCRIPT = """
+import pathlib, sys
+from datetime import UTC, datetime
+from perflab.benchmarks.machine import Machine
+from perflab.benchmarks.result import Benchmark, Result, Run
+machine = Machine.of(name="m", cpu="c", cores=2, os="o", python="p")
+seconds = float(pathlib.Path("seconds").read_text())
+log = pathlib.Path("../log")
+calls = log.read_text() if log.exists() else ""
+log.write_text(calls + pathlib.Path.cwd().name[0])
+exec(pathlib.Path("then").read_text())
+result = Result(Benchmark("add"), (seconds * (1 + len(calls) / 1000),))
+run = Run(None, None, None, machine, datetime.now(UTC), "t", (result,))
+pathlib.Path(sys.argv[1]).write_text(run.to_json())
+sys.exit(code)
+"""
+
+
+class Trees:
+    """A folder for each side, with the script that measures it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.script = folder / "script.py"
+        self.script.write_text(SCRIPT)
+        for name in ("base", "head"):
+            self.set(name)
+
+    def set(self, name: str, seconds: float = 1.0, then: str = "code = 0") -> None:
+        (self.folder / name).mkdir(exist_ok=True)
+        (self.folder / name / "seconds").write_text(str(seconds))
+        (self.folder / name / "then").write_text(then)
+
+    def measure(self, processes: int = 4, limit: float = 60) -> list[str]:
+        plan = Plan([sys.executable, str(self.script), "{file}"], processes, limit)
+        trees = {name: self.folder / name for name in ("base", "head")}
+        return measure(plan, trees, self.folder / "out", lambda what: None)
+
+    def exit_code(self) -> Exit:
+        base, head = (read(self.folder / "out" / name) for name in ("base", "head"))
+        return judge_measured(base, head, GateOptions()).exit_code
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> Trees:
+    return Trees(tmp_path)
+
+
+@pytest.mark.parametrize("processes", [1, 2, 5, 10, 11])
+def test_both_sides_run_as_often_and_never_three_times_in_a_row(processes: int) -> None:
+    turns = order(processes, seed=processes)
+    assert turns.count("A") == turns.count("B") == processes
+    assert "AAA" not in turns and "BBB" not in turns
+
+
+def test_blocks_are_by_chance_and_a_seed_repeats_them() -> None:
+    assert order(40, seed=1) == order(40, seed=1)
+    assert len({order(40, seed=seed) for seed in range(10)}) > 5
+    blocks = {order(40, seed=3)[at : at + 4] for at in range(0, 80, 4)}
+    assert blocks == {"ABBA", "BAAB"}
+
+
+def test_a_steady_drift_of_the_machine_cancels() -> None:
+    turns = order(10, seed=0)
+    places = {side: sum(at for at, turn in enumerate(turns) if turn == side) for side in "AB"}
+    assert places["A"] == places["B"]
+
+
+def test_a_slower_head_is_found_and_itself_is_not(trees: Trees) -> None:
+    trees.set("head", 1.2)
+    assert trees.measure() == []
+    assert trees.exit_code() == Exit.REGRESSION
+    assert (trees.folder / "log").read_text() == order(4).replace("A", "b").replace("B", "h")
+
+
+def test_identical_sides_pass_on_a_machine_that_slows_down(trees: Trees) -> None:
+    trees.measure()
+    assert trees.exit_code() == Exit.PASS
+
+
+def test_a_process_that_fails_is_said_and_its_results_count(trees: Trees) -> None:
+    trees.set("head", 1.2, then="code = 1 if calls.count('h') == 1 else 0")
+    assert trees.measure() == ["1 of 4 processes of head failed: it ended with 1."]
+    assert trees.exit_code() == Exit.REGRESSION
+
+
+def test_a_process_that_leaves_nothing_is_said(trees: Trees) -> None:
+    trees.set("base", then="code = 0\nif calls.count('b') == 1: sys.exit('no such dtype')")
+    trees.set("head", then="code = 0\nif calls.count('h') == 2: sys.exit(0)")
+    assert trees.measure(5) == [
+        "1 of 5 processes of base failed: it ended with 1, saying 'no such dtype'.",
+        "1 of 5 processes of head failed: it wrote no 005.json.",
+    ]
+    assert len(list((trees.folder / "out" / "base").iterdir())) == 4
+
+
+def test_a_process_that_hangs_is_given_up(trees: Trees) -> None:
+    trees.set("head", then="import time\nif 'h' in calls: time.sleep(600)\ncode = 0")
+    assert trees.measure(2, limit=3) == ["1 of 2 processes of head failed: it took more than 3 s."]
+
+
+def test_a_side_without_any_results_measures_nothing(trees: Trees) -> None:
+    trees.set("head", then="sys.exit('boom')")
+    with pytest.raises(MeasuringFailed) as caught:
+        trees.measure(2)
+    assert str(caught.value) == ("no process of head left results: it ended with 1, saying 'boom'; mend that first")
+
+
+def test_a_command_that_cannot_be_run_is_said(trees: Trees) -> None:
+    plan = Plan(["no-such-program", "{file}"], 1)
+    with pytest.raises(MeasuringFailed, match="no-such-program cannot be run"):
+        measure(plan, {"base": trees.folder, "head": trees.folder}, trees.folder / "out", lambda what: None)
+
+
+@pytest.mark.parametrize(
+    ("command", "processes", "sentence"),
+    [
+        (["pytest"], 5, "the command names no {file}"),
+        (["pytest", "{file}"], 0, "0 processes measure nothing"),
+    ],
+)
+def test_a_plan_that_measures_nothing_is_refused(command: list[str], processes: int, sentence: str) -> None:
+    with pytest.raises(MeasuringFailed, match=sentence):
+        Plan(command, processes)
+
+
+def in_order(second: float, head: float, turns: str) -> list[tuple[str, Run]]:
+    """Runs in that order: head's take `head` times as long, and each second of a pair `second` times."""
+    names = {"A": "base", "B": "head"}
+    values = [(head if turn == "B" else 1.0) * (second if at % 2 else 1.0) for at, turn in enumerate(turns)]
+    return [(names[turn], make({"add": [value]})[0]) for turn, value in zip(turns, values, strict=True)]
+
+
+@pytest.mark.parametrize("head", [1.0, 1.5])
+@pytest.mark.parametrize("second", [1.0, 1.1, 0.8])
+def test_the_effect_of_the_order_is_told_from_that_of_the_code(second: float, head: float) -> None:
+    assert order_effect(in_order(second, head, "ABBAABBA")) == pytest.approx(math.log(second), abs=1e-12)
+
+
+def test_an_order_bias_does_not_make_a_verdict() -> None:
+    runs = in_order(1.3, 1.0, order(10, seed=1))
+    base, head = ([run for side, run in runs if side == name] for name in ("base", "head"))
+    assert judge(base, head).exit_code == Exit.PASS
