@@ -9,7 +9,7 @@ import numpy as np
 from . import _core
 from .device import check_device
 from .errors import ArgumentError, DTypeError
-from .spec import DType, as_dtype, bfloat16
+from .spec import DType, as_dtype
 
 Tensor = _core.Tensor
 
@@ -43,20 +43,14 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
         raise ArgumentError(f"asarray: {type(obj).__name__} must be copied to become a tensor: leave out copy=False")
     if isinstance(obj, Tensor):
         return obj if shares else _astype(obj, wanted)
-    return _shared(_to_array(obj, dtype))
+    return _core.from_numpy(_to_array(obj, dtype))
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     """A tensor that shares the array's memory: a change of one shows in the other."""
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy takes a NumPy array, not {type(array).__name__}: use tensor for other data")
-    return _shared(array)
-
-
-def _shared(array: np.ndarray[Any, Any]) -> Tensor:
-    if array.dtype != bfloat16.numpy:
-        return _core.from_numpy(array)
-    return _core.reinterpret(_core.from_numpy(array.view(np.uint16)), bfloat16)  # the buffer protocol lacks bfloat16
+    return _core.from_numpy(array)
 
 
 def empty(shape: Any, *sizes: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

@@ -67,11 +67,16 @@ std::string layout_of(const Py_buffer& b, Layout& to) {  // what is wrong with t
 }
 
 nb::object from_numpy(nb::object array) {
+  // The buffer protocol lacks bfloat16: its arrays come as uint16.
+  const nb::object given = nb::getattr(array, "dtype", nb::none());
+  const bool brain = given.equal(nb::borrow(dtype_objects[static_cast<int>(DType::kBFloat16)]).attr("numpy"));
+  if (brain) array = array.attr("view")("uint16");
   nb::object view = nb::steal(PyMemoryView_FromObject(array.ptr()));
   if (!view) throw nb::python_error();
   const Py_buffer& b = *PyMemoryView_GET_BUFFER(view.ptr());
   Array a;
   std::string wrong = layout_of(b, a);
+  if (brain) a.dtype = DType::kBFloat16;
   if (!wrong.empty()) throw Error(ErrorKind::kDType, "from_numpy: " + wrong);
   if (b.readonly)
     throw Error(ErrorKind::kValue, "from_numpy: the array is read-only, and a tensor is not: pass array.copy()");

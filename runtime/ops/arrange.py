@@ -177,6 +177,8 @@ def rot90(a, k=1, axis=(0, 1)):
     >>> rot90(tensor([[1.0, 2.0]])).tolist()
     [[2.0], [1.0]]
     """
+    if len(axis) != 2:
+        raise ArgumentError(f"rot90: it turns two axes, not {tuple(axis)}")
     first, second = axis
     if k % 2:
         turned = transpose(a, first, second)

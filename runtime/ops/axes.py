@@ -107,7 +107,9 @@ def broadcast_shapes(*shapes):
     for column in zip_longest(*(reversed((s,) if isinstance(s, int) else s) for s in shapes), fillvalue=1):
         wide = {n for n in column if n != 1} or {1}
         if len(wide) > 1:
-            raise ShapeError(f"shapes {', '.join(str(tuple(s)) for s in shapes)} do not broadcast to each other")
+            raise ShapeError(
+                f"broadcast_shapes: {', '.join(str(tuple(s)) for s in shapes)} do not broadcast to each other"
+            )
         sizes.insert(0, wide.pop())
     return tuple(sizes)
 

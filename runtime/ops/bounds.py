@@ -3,9 +3,8 @@
 import math
 from typing import Any
 
-import numpy as np
-
 from ..op import sample
+from ..promotion import finfo
 from ..registry import composite, pointwise
 from .compare import isnan
 from .grads import unbroadcast
@@ -62,7 +61,7 @@ def nan_to_num(a: Any, nan: float = 0.0, posinf: float | None = None, neginf: fl
     """
     if not a.dtype.is_floating_point:
         return positive(a)
-    most = float(np.finfo(a.dtype.numpy).max)
+    most = finfo(a.dtype).max
     high = most if posinf is None else posinf
     low = -most if neginf is None else neginf
     return where(isnan(a), nan, where(a == math.inf, high, where(a == -math.inf, low, a)))

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..op import sample
 from ..registry import composite
+from .part import place
 from .shape import concat
 
 
@@ -20,7 +21,7 @@ def diff(a: Any, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any
     joined = [part for part in (prepend, a, append) if part is not None]
     if len(joined) > 1:
         a = concat(joined, axis=axis)
-    before = (builtins.slice(None),) * (axis % a.ndim)
+    before = (builtins.slice(None),) * place(axis, a.ndim, "diff")
     for _ in range(n):
         a = a[(*before, builtins.slice(1, None))] - a[(*before, builtins.slice(None, -1))]
     return a

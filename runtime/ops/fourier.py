@@ -13,7 +13,9 @@ from ..op import sample
 from ..registry import composite, primitive
 from ..spec import Spec, complex64, complex128, float32, float64
 from .arrange import roll
+from .cast import copy
 from .complex import conj
+from .part import place
 
 _NORMS = ("backward", "ortho", "forward")  # as numbers: their places
 _REVERSED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
@@ -245,7 +247,7 @@ def fftshift(a: Any, *, axes: int | Sequence[int] | None = None) -> Any:
     [-2, -1, 0, 1, 2]
     """
     along = _along(a, axes)
-    return roll(a, tuple(a.shape[i] // 2 for i in along), along)
+    return roll(a, tuple(a.shape[i] // 2 for i in along), along) if along else copy(a)
 
 
 @composite(samples=(sample((5,)), sample((3, 4), axes=1)), public=False)
@@ -256,10 +258,10 @@ def ifftshift(a: Any, *, axes: int | Sequence[int] | None = None) -> Any:
     [0, 1, 2, -2, -1]
     """
     along = _along(a, axes)
-    return roll(a, tuple(-(a.shape[i] // 2) for i in along), along)
+    return roll(a, tuple(-(a.shape[i] // 2) for i in along), along) if along else copy(a)
 
 
 def _along(a: Any, axes: int | Sequence[int] | None) -> tuple[int, ...]:
     if axes is None:
         return tuple(range(a.ndim))
-    return (axes,) if isinstance(axes, int) else tuple(axes)
+    return tuple(place(i, a.ndim, "fftshift") for i in ((axes,) if isinstance(axes, int) else axes))

@@ -240,6 +240,7 @@ def quantile(a, q, axis=None, keepdims=False, *, interpolation="linear"):
     else:
         at = _axis(a, axis, "quantile")
         shape = (*a.shape[:at], 1, *a.shape[at + 1 :])
+        a = reshape(a, (1,)) if a.ndim == 0 else a
     if a.shape[at] == 0:
         raise ShapeError("quantile: there are no elements")
     values = sort(a, axis=at)

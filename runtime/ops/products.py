@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from ..errors import ShapeError
+from ..errors import ArgumentError, ShapeError
 from ..op import sample
 from ..registry import composite
 from .complex import conj
 from .index import take
 from .linalg import matmul
+from .part import place
 from .reduce import sum
 from .shape import permute, reshape, unsqueeze
 
@@ -24,7 +25,7 @@ def vecdot(a: Any, b: Any, *, axis: int = -1) -> Any:
     >>> vecdot(tensor([1.0, 2.0]), tensor([3.0, 4.0])).tolist()
     11.0
     """
-    if a.shape[axis] != b.shape[axis]:
+    if a.shape[place(axis, a.ndim, "vecdot")] != b.shape[place(axis, b.ndim, "vecdot")]:
         raise ShapeError(f"vecdot: {a.shape} and {b.shape} differ in size along axis {axis}")
     product = (conj(a) if a.dtype.is_complex else a) * b
     return sum(product, axis=axis, dtype=product.dtype)
@@ -56,9 +57,13 @@ def tensordot(a: Any, b: Any, *, axes: int | Sequence[Sequence[int]] = 2) -> Any
     11.0
     """
     if isinstance(axes, int):
+        if axes > min(a.ndim, b.ndim):
+            raise ShapeError(f"tensordot: {axes} axes are summed over, which {a.shape} and {b.shape} do not both have")
         gone_a, gone_b = list(range(a.ndim - axes, a.ndim)), list(range(axes))
+    elif len(axes) != 2:
+        raise ArgumentError(f"tensordot: axes is a number, or the axes of each of the two, not {axes}")
     else:
-        gone_a, gone_b = ([i % x.ndim for i in one] for x, one in zip((a, b), axes, strict=True))
+        gone_a, gone_b = ([place(i, x.ndim, "tensordot") for i in one] for x, one in zip((a, b), axes, strict=True))
     sizes_a, sizes_b = [a.shape[i] for i in gone_a], [b.shape[i] for i in gone_b]
     if sizes_a != sizes_b:
         raise ShapeError(f"tensordot: the sizes along the axes differ, {sizes_a} of {a.shape}, {sizes_b} of {b.shape}")
@@ -79,7 +84,7 @@ def cross(a: Any, b: Any, *, axis: int = -1) -> Any:
     >>> cross(tensor([1.0, 0.0, 0.0]), tensor([0.0, 1.0, 0.0])).tolist()
     [0.0, 0.0, 1.0]
     """
-    if a.shape[axis] != 3 or b.shape[axis] != 3:
+    if any(x.shape[place(axis, x.ndim, "cross")] != 3 for x in (a, b)):
         raise ShapeError(f"cross: axis {axis} must hold 3 elements in {a.shape} and {b.shape}")
     first, second = (_core.from_numpy(np.array(order)) for order in ([1, 2, 0], [2, 0, 1]))
     return take(a, first, axis=axis) * take(b, second, axis=axis) - take(a, second, axis=axis) * take(

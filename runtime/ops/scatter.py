@@ -9,7 +9,7 @@ from ..errors import ArgumentError, ShapeError
 from ..op import sample
 from ..registry import composite, primitive
 from ..spec import Indices, Spec
-from .axes import broadcast_tensors
+from .axes import broadcast_shapes, broadcast_tensors
 from .cast import assign
 from .index import along, put_at, take_along
 from .part import place, window
@@ -175,6 +175,8 @@ def index_fill_(a, axis, index, value):
 
 def _stacked(indices: Any) -> Any:
     """Index arrays of the first axes, a mask as the places where it holds, as one tensor."""
+    if not indices:
+        raise ArgumentError("index_put: give an index tensor for at least one axis")
     arrays: list[Any] = []
     for index in indices:
         array = np.asarray(index)
@@ -219,6 +221,8 @@ def masked_fill_(a, mask, value):
 
 
 def _masked_scatter(put: Any, a: Any, mask: Any, source: Any) -> Any:
+    if broadcast_shapes(mask.shape, a.shape) != a.shape:
+        raise ShapeError(f"masked_scatter: a mask of shape {mask.shape} does not broadcast to {a.shape}")
     places = _stacked((np.broadcast_to(np.asarray(mask), a.shape),))
     count = places.shape[1]
     if source.numel() < count:

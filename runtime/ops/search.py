@@ -50,6 +50,8 @@ def count_nonzero(a, axis=None, keepdims=False):
 
 
 def _searchsorted_spec(a: Spec, values: Spec, *, right: bool) -> Spec:
+    if a.ndim == 0:
+        raise ShapeError("searchsorted: a sorted row has an axis, which a 0-d tensor has not")
     if a.ndim != 1 and a.shape[:-1] != values.shape[:-1]:
         raise ShapeError(f"searchsorted: {a.shape} holds no row for each row of values {values.shape}")
     return Spec(values.shape, int64)

@@ -9,6 +9,7 @@ from ..errors import ArgumentError
 from ..op import sample
 from ..registry import composite
 from .index import take
+from .part import place
 from .shape import reshape
 
 
@@ -31,6 +32,7 @@ class UniqueInverse(NamedTuple):
 
 def _unique(a: Any, axis: int | None = None) -> UniqueAll:
     """np.unique; NaNs are all different, and the inverse has a's shape."""
+    axis = None if axis is None else place(axis, a.ndim, "unique")
     flat = reshape(a, (-1,)) if axis is None else a
     _, first, inverse, counts = np.unique(
         np.asarray(a.detach()), True, True, True, axis=axis, equal_nan=axis is not None

@@ -71,12 +71,14 @@ def std(
 ) -> Any:
     """The standard deviation over the axes, of all elements by default: the square root of var, with its arguments.
 
+    Where it is 0 so is its gradient.
+
     >>> std(tensor([1.0, 3.0])).tolist()
     1.0
     """
-    return sqrt(
-        var(a, axis=axis, correction=correction, keepdims=keepdims, unbiased=unbiased, dim=dim, keepdim=keepdim)
-    )
+    squared = var(a, axis=axis, correction=correction, keepdims=keepdims, unbiased=unbiased, dim=dim, keepdim=keepdim)
+    flat = squared == 0  # where sqrt has no slope
+    return where(flat, 0, sqrt(where(flat, 1, squared)))
 
 
 @composite(samples=_SAMPLES)

@@ -80,11 +80,12 @@ def _emptied(x: Any, axes: set[int]) -> Any:
 def _replaced(attributes: dict[str, Any], n: int) -> dict[str, Any]:
     """0 in place of a length, where a tuple names it."""
     return {
-        k: tuple(0 if item == n else item for item in v) if isinstance(v, tuple) else v for k, v in attributes.items()
+        k: tuple(0 if type(item) is int and item == n else item for item in v) if isinstance(v, tuple) else v
+        for k, v in attributes.items()
     }
 
 
 def _samples(entry: Entry, sample: Sample, inputs: list[Any], *choices: dict[str, Any]) -> list[Sample]:
     """The inputs with each of the choices of attributes that differ."""
-    unique = [c for i, c in enumerate(choices) if repr(c) not in map(repr, choices[:i])]
+    unique = [c for i, c in enumerate(choices) if repr(c) not in map(repr, choices[:i])]  # arrays have no ==
     return [Sample((inputs,) if is_list(entry, sample) else tuple(inputs), c) for c in unique]

@@ -59,13 +59,15 @@ def check_gradient(entry: Entry, sample: Sample) -> bool:
         return float(weighted(call(entry, sample, tensors(values)), factors).item())
 
     wanted = {i: differences(loss, arrays, i) for i in every}
+    sloped = not np.isnan(loss(arrays))  # a mean of nothing has no slope, but a backward pass
     for requiring in [set(every), *({i} for i in every if len(every) > 1)]:
         inputs = tensors(arrays, requiring)
         value = weighted(call(entry, sample, inputs), factors)
         if value.requires_grad:
             value.backward()
         for i in requiring:
-            np.testing.assert_allclose(gradient(inputs[i]), wanted[i], rtol=1e-6, atol=1e-8)
+            if sloped:
+                np.testing.assert_allclose(gradient(inputs[i]), wanted[i], rtol=1e-6, atol=1e-8)
     return True
 
 

@@ -10,6 +10,7 @@ from ...ops import softmax as probabilities
 from ...ops.cast import copy, copy_
 from ...ops.compare import gt
 from ...ops.index import take_along
+from ...ops.part import place
 from ...ops.pointwise import abs, log, where
 from ...ops.reduce import argmax
 from ...ops.shape import reshape, split
@@ -216,7 +217,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     >>> glu(tensor([3.0, 0.0])).tolist()
     [1.5]
     """
-    size = input.shape[dim]
+    size = input.shape[place(dim, input.ndim, "glu")]
     if size % 2:
         raise ShapeError(f"glu: axis {dim} is divided in two, but has size {size}")
     first, second = split(input, size // 2, dim)

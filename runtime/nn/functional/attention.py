@@ -79,6 +79,8 @@ def scaled_dot_product_attention(
         if attn_mask is not None:
             raise ArgumentError("scaled_dot_product_attention: give either attn_mask or is_causal")
         attn_mask = causal_mask(query.shape[-2], key.shape[-2], query.dtype.numpy)
-    weights = attend(query, key, attn_mask, dropout_p, 1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    weights = attend(
+        query, key, attn_mask, dropout_p, 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
+    )
     out: Tensor = weights @ value
     return out

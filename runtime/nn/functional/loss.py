@@ -83,7 +83,9 @@ def cross_entropy(
     0.6931471824645996
     """
     axis = 1 if input.ndim > 1 else 0
-    classes = input.shape[axis] if input.ndim else 1
+    classes = input.shape[axis] if input.ndim else 0
+    if not classes:
+        raise ShapeError(f"cross_entropy: an input of shape {input.shape} has no classes")
     _class_weights("cross_entropy", weight, classes)
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"cross_entropy: label_smoothing is from 0 to 1, not {label_smoothing}")
