@@ -16,7 +16,7 @@ _core.load_blas(glob.glob(os.path.join(scipy_openblas32.get_lib_dir(), "libscipy
 
 from . import ops, registry  # noqa: E402, I001
 from . import tensor as _methods  # noqa: E402, F401  (before creation.tensor takes the name)
-from . import amp, autograd, data, fft, library, linalg, nn, optim, testing, utils  # noqa: E402
+from . import amp, autograd, cuda, data, fft, library, linalg, nn, optim, testing, utils  # noqa: E402
 from ._core import Tensor, get_num_threads, memory_stats, set_num_threads  # noqa: E402
 from .autocast import autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402
 from .autograd import (  # noqa: E402
@@ -31,6 +31,7 @@ from .autograd import (  # noqa: E402
 from .dispatch import DispatchMode, DispatchTable, dispatch_table  # noqa: E402
 from .creation import (  # noqa: E402
     arange,
+    as_tensor,
     asarray,
     empty,
     empty_like,
@@ -104,14 +105,18 @@ from .spec import (  # noqa: E402
     uint32,
     uint64,
 )
-from .tensor import is_complex, is_floating_point  # noqa: E402
+from .tensor import is_complex, is_floating_point, is_tensor, numel  # noqa: E402
+from .text import set_printoptions  # noqa: E402
 
 bool = bool_
+half, float, double, cfloat, cdouble = float16, float32, float64, complex64, complex128  # PyTorch's other names
+short, int, long = int16, int32, int64
 __array_api_version__ = "2024.12"
 e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
 
 _functions = registry.functions()
 globals().update(_functions)
+globals().update(registry.in_place_functions())
 
 
 def __getattr__(name: str) -> Any:  # the ops' names, which come from their declarations, for type checkers
@@ -119,6 +124,15 @@ def __getattr__(name: str) -> Any:  # the ops' names, which come from their decl
 
 
 __all__ = [
+    "long",
+    "int",
+    "short",
+    "cdouble",
+    "cfloat",
+    "double",
+    "float",
+    "half",
+    "cuda",
     "ArgumentError",
     "AutogradError",
     "AxisError",
@@ -142,6 +156,7 @@ __all__ = [
     "__array_namespace_info__",
     "amp",
     "arange",
+    "as_tensor",
     "asarray",
     "autocast",
     "autograd",
@@ -187,6 +202,7 @@ __all__ = [
     "is_floating_point",
     "is_grad_enabled",
     "is_inference_mode_enabled",
+    "is_tensor",
     "isdtype",
     "library",
     "linalg",
@@ -201,6 +217,7 @@ __all__ = [
     "nn",
     "no_grad",
     "normal",
+    "numel",
     "ones",
     "ones_like",
     "ops",
@@ -220,6 +237,7 @@ __all__ = [
     "set_default_dtype",
     "set_grad_enabled",
     "set_num_threads",
+    "set_printoptions",
     "set_rng_state",
     "tensor",
     "testing",

@@ -21,11 +21,12 @@ def shape_of(sizes: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(n) for n in sizes)
 
 
-def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor with a copy of the data: numbers, nested lists of them, an array, or a tensor.
 
     Without `dtype`, Python's floats become the default dtype, its ints int64, and arrays keep theirs.
     """
+    check_device(device)
     return copied(_to_array(data, dtype)).requires_grad_(requires_grad)
 
 
@@ -51,6 +52,11 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     if not isinstance(array, np.ndarray):
         raise DTypeError(f"from_numpy takes a NumPy array, not {type(array).__name__}: use tensor for other data")
     return _core.from_numpy(array)
+
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """asarray, as PyTorch spells it."""
+    return asarray(data, dtype=dtype, device=device)
 
 
 def empty(shape: Any, *sizes: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -105,16 +111,21 @@ def ones_like(like: Tensor, *, dtype: Any = None, device: Any = None, requires_g
 
 
 def arange(
-    start: float,
+    start: float = 0,
     stop: float | None = None,
     step: float = 1,
     *,
+    end: float | None = None,
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """start, start + step, ... before stop; `arange(n)` starts at 0. Of ints, int64; else the default dtype."""
+    """start, start + step, ... before stop; `arange(n)` starts at 0. Of ints, int64; else the default dtype.
+
+    end: PyTorch's name for stop.
+    """
     check_device(device)
+    stop = end if stop is None else stop
     if step == 0:
         raise ArgumentError("arange: a step of 0 never arrives: use another")
     first, end = (0, start) if stop is None else (start, stop)
@@ -124,16 +135,24 @@ def arange(
 
 def linspace(
     start: complex,
-    stop: complex,
-    num: int,
+    stop: complex | None = None,
+    num: int | None = None,
     *,
+    end: complex | None = None,
+    steps: int | None = None,
     dtype: Any = None,
     device: Any = None,
     endpoint: bool = True,
     requires_grad: bool = False,
 ) -> Tensor:
-    """num numbers at equal distances from start to stop, which is one of them unless `endpoint` is False."""
+    """num numbers at equal distances from start to stop, which is one of them unless `endpoint` is False.
+
+    end and steps: PyTorch's names for stop and num.
+    """
     check_device(device)
+    stop, num = end if stop is None else stop, steps if num is None else num
+    if stop is None or num is None:
+        raise ArgumentError("linspace: say where it stops and how many numbers there are: linspace(0, 1, 5)")
     return converted(np.linspace(start, stop, num, endpoint=endpoint), dtype).requires_grad_(requires_grad)
 
 
@@ -149,6 +168,29 @@ def eye(
     """A matrix with ones on diagonal k, zeros elsewhere; square without n_cols. k > 0 lies above the main diagonal."""
     check_device(device)
     return copied(np.eye(n_rows, n_cols, k, dtype=_chosen(dtype).numpy)).requires_grad_(requires_grad)
+
+
+# --- methods of Tensor, which keep its dtype
+
+
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A tensor with a copy of the data, in this one's dtype where `dtype` is not given."""
+    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+
+
+def _new(make: Any) -> Any:
+    def method(self: Tensor, *args: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
+        made: Tensor = make(*args, dtype=self.dtype if dtype is None else dtype, **kwargs)
+        return made
+
+    method.__name__ = f"new_{make.__name__}"
+    method.__doc__ = f"{make.__name__} in this tensor's dtype, where `dtype` is not given."
+    return method
+
+
+METHODS = (new_tensor, _new(empty), _new(zeros), _new(ones), _new(full))
 
 
 def copied(array: np.ndarray[Any, Any]) -> Tensor:

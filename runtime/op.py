@@ -110,7 +110,9 @@ class Op:
     updates: bool
     differentiable: bool
     autocast: str | None  # "lower", "float32" or None
+    in_place: bool
     gradient: Gradient | None = None
+    rewrites: dict[str, Callable[..., Any]] = field(default_factory=dict)
     handle: Any = field(default=None, repr=False)
 
     @property
@@ -125,7 +127,9 @@ class Op:
     def __signature__(self) -> inspect.Signature:
         """As the handle takes it: attributes also go by position, and what a list op joins goes in a list."""
         parameters = list(inspect.signature(self.body).parameters.values())[1:]
-        return inspect.Signature([p.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters])
+        parameters = [p.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in parameters]
+        more = [inspect.signature(rewrite).parameters[name] for name, rewrite in self.rewrites.items()]
+        return inspect.Signature(parameters + more)
 
     @property
     def spreads(self) -> bool:
@@ -196,6 +200,16 @@ class Op:
                 raise OpError(f"{self.name}: vjp asks for '{name}', but the op has {_listed(['out', *names])}")
         self.gradient = Gradient(formula, tuple(keeps), tuple(passes), tuple(looks))
         return formula
+
+    def keywords(self, rewrite: Callable[..., Any]) -> Callable[..., Any]:
+        """Attach what keywords mean that the body does not take, in terms of the op without them.
+
+        rewrite gets the handle that was called, the op's or that of its in-place form, and the arguments.
+        """
+        for name, p in inspect.signature(rewrite).parameters.items():
+            if p.kind is p.KEYWORD_ONLY:
+                self.rewrites[name] = rewrite
+        return rewrite
 
     def cost(self, inputs: Sequence[Spec], outputs: Sequence[Spec], **attributes: Any) -> Cost:
         """FLOPs and bytes of one call, from the shapes that went in and came out."""

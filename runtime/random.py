@@ -17,6 +17,7 @@ import numpy as np
 from . import _core
 from ._core import Tensor
 from .creation import copied, shape_of
+from .device import check_device
 from .errors import ArgumentError, DTypeError, ShapeError, StateError
 from .ops.cast import copy_
 from .ops.pointwise import maximum, minimum
@@ -119,34 +120,60 @@ def set_rng_state(state: Tensor) -> None:
 # --- floats
 
 
-def rand(*size: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def rand(
+    *size: Any, generator: Generator | None = None, device: Any = None, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Uniform in [0, 1): `rand(2, 3)` or `rand((2, 3))`, of a float dtype; without `dtype`, the default one."""
+    check_device(device)
     return _uniform(shape_of(size), as_dtype(dtype or float), 0, 1, generator).requires_grad_(requires_grad)
 
 
-def randn(*size: Any, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def randn(
+    *size: Any, generator: Generator | None = None, device: Any = None, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Normal with mean 0 and variance 1: `randn(2, 3)` or `randn((2, 3))`; `dtype` as in rand."""
+    check_device(device)
     return _normal(shape_of(size), as_dtype(dtype or float), 0, 1, generator).requires_grad_(requires_grad)
 
 
 def rand_like(
-    input: Tensor, *, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """rand in the shape and, without `dtype`, the dtype of `input`."""
-    return rand(input.shape, generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return rand(
+        input.shape, generator=generator, device=device, dtype=dtype or input.dtype, requires_grad=requires_grad
+    )
 
 
 def randn_like(
-    input: Tensor, *, generator: Generator | None = None, dtype: Any = None, requires_grad: bool = False
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+    dtype: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """randn in the shape and, without `dtype`, the dtype of `input`."""
-    return randn(input.shape, generator=generator, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return randn(
+        input.shape, generator=generator, device=device, dtype=dtype or input.dtype, requires_grad=requires_grad
+    )
 
 
 def normal(
-    mean: Tensor | float, std: Tensor | float = 1.0, size: Any = None, *, generator: Generator | None = None
+    mean: Tensor | float,
+    std: Tensor | float = 1.0,
+    size: Any = None,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
 ) -> Tensor:
     """Normal with these means and standard deviations, numbers or tensors that broadcast; numbers need a `size`."""
+    check_device(device)
     if isinstance(std, Tensor) and np.any(np.asarray(std.detach()) < 0):
         raise ArgumentError("normal: std must not be negative")
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
@@ -183,26 +210,35 @@ def randint(
     size: Any = None,
     *,
     generator: Generator | None = None,
+    device: Any = None,
     dtype: Any = int64,
     requires_grad: bool = False,
 ) -> Tensor:
     """Integers from low to high - 1, all as likely: `randint(0, 10, (2, 3))`, or `randint(10, (2, 3))` from 0."""
+    check_device(device)
     if size is None:
         low, high, size = 0, low, high
     return _integers(shape_of((size,)), as_dtype(dtype), low, high, generator).requires_grad_(requires_grad)
 
 
 def randint_like(
-    input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None, dtype: Any = None
+    input: Tensor,
+    low: int,
+    high: int | None = None,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+    dtype: Any = None,
 ) -> Tensor:
     """randint in the shape and, without `dtype`, the dtype of `input`."""
     if high is None:
         low, high = 0, low
-    return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype)
+    return randint(low, high, input.shape, generator=generator, device=device, dtype=dtype or input.dtype)
 
 
-def randperm(n: int, *, generator: Generator | None = None, dtype: Any = int64) -> Tensor:
+def randperm(n: int, *, generator: Generator | None = None, device: Any = None, dtype: Any = int64) -> Tensor:
     """The numbers 0 to n - 1 in random order, all orders as likely."""
+    check_device(device)
     if n < 0:
         raise ArgumentError(f"randperm: n must not be negative, it is {n}")
     made = _core.empty((n,), int64)

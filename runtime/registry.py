@@ -43,6 +43,7 @@ class Composite:
     aliases: tuple[str, ...]
     public: bool
     method: bool
+    in_place: bool
     samples: tuple[Sample, ...]
     handle: Callable[..., Any] = field(repr=False)
 
@@ -75,6 +76,7 @@ def primitive(
     updates: bool = False,
     differentiable: bool = True,
     autocast: Literal["lower", "float32"] | None = None,
+    in_place: bool = False,
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare an op with a kernel of its own.
 
@@ -89,6 +91,7 @@ def primitive(
     public: part of the namespace; method: of Tensor too. view: it moves no memory.
     several: it has several outputs, as many as the rule says.
     updates: its body changes a part of its first array, the output filled with the input, and returns it.
+    in_place: Tensor has a method that writes the result into its tensor, `name_`. Pointwise ops have one anyway.
     autocast: what it does to float inputs: "lower" casts them to its dtype, "float32" halves to float32 (autocast.py).
     """
 
@@ -121,6 +124,7 @@ def primitive(
             updates,
             differentiable and dtype not in ("bool", "index"),
             autocast,
+            in_place,
         )
         return _define(op)
 
@@ -202,9 +206,17 @@ def _define(op: Op) -> Any:
 
 
 def composite(
-    *, samples: Sequence[Sample], aliases: Sequence[str] = (), public: bool = True, method: bool = True
+    *,
+    samples: Sequence[Sample],
+    aliases: Sequence[str] = (),
+    public: bool = True,
+    method: bool = True,
+    in_place: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Declare a function made of ops. Its calls stand in traces as one slice around those of its ops."""
+    """Declare a function made of ops. Its calls stand in traces as one slice around those of its ops.
+
+    public, method, in_place: as of primitive.
+    """
 
     def declare(body: Callable[P, R]) -> Callable[P, R]:
         name = body.__name__
@@ -225,7 +237,9 @@ def composite(
                 _core.record_composite(event, begin)
 
         doc = body.__doc__.strip()
-        COMPOSITES[name] = Composite(name, doc, tuple(aliases), public, public and method, tuple(samples), call)
+        COMPOSITES[name] = Composite(
+            name, doc, tuple(aliases), public, public and method, in_place, tuple(samples), call
+        )
         return call
 
     return declare
@@ -242,13 +256,34 @@ def methods() -> dict[str, Any]:
 
 
 def in_place_methods() -> dict[str, Any]:
-    """The methods that write into their tensor: of every pointwise op whose result has its input's dtype."""
-    return {
+    """The methods that write into their tensor: of every pointwise op whose result has its input's dtype, and of what
+    is declared with in_place.
+    """
+    pointwise = {
         f"{name}_": _core.inplace(op.handle)
         for op in OPS.values()
         if op.pointwise and op.method and op.inputs[0].cast and op.dtype in ("promote", "float", "first")
         for name in op.names
     }
+    declared = {
+        f"{name}_": _written(f"{name}_", entry.handle) for entry in _entries() if entry.in_place for name in entry.names
+    }
+    return pointwise | declared
+
+
+def in_place_functions() -> dict[str, Any]:
+    """The in-place forms that are functions too, as in PyTorch: relu_, exp_ and the others with one tensor."""
+    unary = {name for op in OPS.values() if op.pointwise and len(op.inputs) == 1 for name in op.names}
+    return {name: method for name, method in in_place_methods().items() if name[:-1] in unary}
+
+
+def _written(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.copy_(function(self, *args, **kwargs))
+
+    method.__name__ = name
+    method.__doc__ = f"{name[:-1]}, in place."
+    return method
 
 
 def freeze() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ._core import Tensor
 from .creation import copied
+from .device import check_device
 from .errors import ArgumentError, FileFormatError
 from .spec import as_dtype
 
@@ -55,12 +56,15 @@ def save(obj: Any, f: Target, *, metadata: Mapping[str, str] | None = None, weig
         raise
 
 
-def load(f: Target, *, weights_only: bool = True) -> Any:
+def load(f: Target, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """What save wrote, or the dict of tensors in another program's safetensors file.
+
+    map_location: the device that tensors come to, the CPU.
 
     weights_only=False also unpickles, which runs code that the file names: do it to files that you trust. Raises
     FileFormatError, which says what the file is, for one that is damaged or in another format.
     """
+    check_device(map_location)
     data, name = _read(f)
     if data[:1] == b"\x80" and not weights_only:
         return pickle.loads(data)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from . import interchange, random, registry, subscript  # noqa: F401  (it gives the core its hooks)
+from . import creation, interchange, random, registry, subscript  # noqa: F401  (it gives the core its hooks)
 from ._core import Tensor, inplace
 from .creation import copied
 from .device import CPU, Device, check_device
 from .errors import ArgumentError, AutogradError, ShapeError
-from .ops import arrange, order, scatter, search
+from .ops import arrange, order, scatter, search, statistics
 from .ops.cast import copy_
 from .spec import DTYPES, DType, as_dtype, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8
 from .storage import UntypedStorage
@@ -139,6 +139,39 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     return self.shape if dim is None else self.shape[dim]
 
 
+def numel(input: Tensor) -> int:
+    """How many elements there are."""
+    return input.numel()
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether it is a Tensor."""
+    return isinstance(obj, Tensor)
+
+
+def _spread(function: Any) -> Any:
+    def method(
+        self: Tensor,
+        axis: Any = None,
+        unbiased: bool = True,
+        keepdim: bool = False,
+        *,
+        correction: float | None = None,
+        dim: Any = None,
+        keepdims: bool = False,
+    ) -> Tensor:
+        if isinstance(axis, bool):  # x.std(False)
+            axis, unbiased = None, axis
+        correction = (1 if unbiased else 0) if correction is None else correction
+        axis = dim if axis is None else axis
+        spread: Tensor = function(self, axis=axis, correction=correction, keepdims=keepdim or keepdims)
+        return spread
+
+    method.__name__ = function.__name__
+    method.__doc__ = "The function of this name with PyTorch's default for methods, a correction of 1."
+    return method
+
+
 def zero_(self: Tensor) -> Tensor:
     """Set every element to 0, in place."""
     zeroed: Tensor = self.fill_(0)
@@ -203,7 +236,7 @@ def _install() -> None:
         setattr(Tensor, name, method)
     for name, method in registry.in_place_methods().items():
         setattr(Tensor, name, method)
-    for method in (*random.IN_PLACE, *scatter.IN_PLACE):
+    for method in (*random.IN_PLACE, *scatter.IN_PLACE, *creation.METHODS):
         setattr(Tensor, method.__name__, method)
     own = {
         "numpy": interchange.numpy,
@@ -220,7 +253,17 @@ def _install() -> None:
         "nonzero": lambda self, *, as_tuple=False: search.nonzero(self, as_tuple=as_tuple),
         "repeat": repeat,
         "view_as": lambda self, other: view(self, other.shape),
+        "bernoulli": random.bernoulli,
+        "multinomial": random.multinomial,
+        "type": lambda self, dtype: to(self, dtype),
+        "var": _spread(statistics.var),
+        "std": _spread(statistics.std),
         "size": size,
+        "dim": lambda self: self.ndim,
+        "ndimension": lambda self: self.ndim,
+        "nelement": lambda self: self.numel(),
+        "type_as": lambda self, other: to(self, other.dtype),
+        "is_cuda": property(lambda self: False, doc="Whether the memory is on a GPU: it is on the CPU."),
         "zero_": zero_,
         "to": to,
         "to_device": to_device,

@@ -21,6 +21,7 @@ RUNTIME = (
     {"errors", "hooks", "marks"},
     {"spec"},
     {"promotion", "device"},
+    {"cuda"},
     {"op"},
     {"program"},
     {"registry"},

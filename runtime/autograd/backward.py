@@ -58,6 +58,7 @@ def grad(
     grad_outputs: _Gradients = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -66,8 +67,10 @@ def grad(
 
     grad_outputs: the gradient of each output, None for outputs with one element. allow_unused: give None for an input
     that the outputs do not depend on, which otherwise raises AutogradError; materialize_grads: give zeros for it.
-    retain_graph, create_graph: as of backward().
+    retain_graph, create_graph: as of backward(). only_inputs: True, as in PyTorch.
     """
+    if not only_inputs:
+        raise ValueError("grad(): only_inputs=False is gone, in PyTorch too: backward() adds to every leaf's grad")
     if is_grads_batched:
         raise AutogradError("grad(): is_grads_batched is not there: call grad() for each gradient, with retain_graph")
     if materialize_grads and allow_unused is False:

@@ -210,13 +210,36 @@ PyObject* call_with_out(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
   return r;
 }
 
+// A keyword that the op lacks has a meaning where the declaration gives it one (Op.keywords); nullptr without an error:
+// it gives none.
+PyObject* call_rewritten(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* name) {
+  auto* record = static_cast<PyObject*>(reinterpret_cast<OpHandle*>(self)->op->record);
+  PyObject* rewrites = PyObject_GetAttrString(record, "rewrites");
+  PyObject* rewrite = rewrites ? PyDict_GetItemWithError(rewrites, name) : nullptr;
+  PyObject* result = nullptr;
+  if (rewrite) {
+    std::vector<PyObject*> all{self};
+    all.insert(all.end(), args, args + n + PyTuple_GET_SIZE(names));
+    result = PyObject_Vectorcall(rewrite, all.data(), n + 1, names);
+  }
+  Py_XDECREF(rewrites);
+  return result;
+}
+
 PyObject* call(PyObject* self, PyObject* const* args, size_t flagged, PyObject* names) {
   static PyObject* const out_name = PyUnicode_InternFromString("out");
   Py_ssize_t n = PyVectorcall_NARGS(flagged);
+  Py_ssize_t out = -1;
   for (Py_ssize_t k = 0; names && k < PyTuple_GET_SIZE(names); ++k) {
     PyObject* name = PyTuple_GET_ITEM(names, k);
-    if (name == out_name || !PyUnicode_Compare(name, out_name)) return call_with_out(self, args, n, names, k);
+    if (name == out_name || !PyUnicode_Compare(name, out_name)) {
+      out = k;
+    } else if (find_attr(reinterpret_cast<OpHandle*>(self), name) < 0) {
+      PyObject* result = call_rewritten(self, args, n, names, name);
+      if (result || PyErr_Occurred()) return result;
+    }
   }
+  if (out >= 0) return call_with_out(self, args, n, names, out);
   return call_plain(self, args, n, names, nullptr);
 }
 

@@ -15,6 +15,18 @@ from .part import place
 from .shape import expand, permute, reshape, transpose, unsqueeze
 
 
+@composite(samples=(sample((2, 3)), sample((3,)), sample(())))
+def t(a):
+    """A matrix with its axes swapped, as a view; what has fewer axes as it is.
+
+    >>> t(tensor([[1.0, 2.0]])).tolist()
+    [[1.0], [2.0]]
+    """
+    if a.ndim > 2:
+        raise ShapeError(f"t: it takes at most 2 axes, not shape {a.shape}: use mT or permute")
+    return transpose(a, 0, 1) if a.ndim == 2 else a
+
+
 @composite(
     samples=(sample((2, 3, 4), source=0, destination=-1), sample((2, 3, 4), source=(0, 1), destination=(2, 0))),
     aliases=("moveaxis",),

@@ -23,7 +23,7 @@ def _(ct, a, b, weight):
     return unbroadcast(ct - by_b, a), unbroadcast(by_b, b), unbroadcast(ct * (b - a), weight)
 
 
-@composite(samples=(sample((2, 3), (2, 3), (3,)), sample((), (), (), value=0.5)))
+@composite(samples=(sample((2, 3), (2, 3), (3,)), sample((), (), (), value=0.5)), in_place=True)
 def addcmul(a: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
     """a + value * tensor1 * tensor2.
 
@@ -33,7 +33,7 @@ def addcmul(a: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
     return a + value * (tensor1 * tensor2)
 
 
-@composite(samples=(sample((2, 3), (2, 3), [[0.5, 1.0, 2.0]]),))
+@composite(samples=(sample((2, 3), (2, 3), [[0.5, 1.0, 2.0]]),), in_place=True)
 def addcdiv(a: Any, tensor1: Any, tensor2: Any, *, value: float = 1) -> Any:
     """a + value * tensor1 / tensor2.
 

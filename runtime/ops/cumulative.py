@@ -135,7 +135,7 @@ def _only_axis(a: Any, axis: int | None, name: str) -> int:
     return place(axis, max(a.ndim, 1), name)
 
 
-@composite(samples=(sample((2, 3), axis=1), sample((), axis=0)))
+@composite(samples=(sample((2, 3), axis=1), sample((), axis=0)), in_place=True)
 def cumsum(a, axis, *, dtype=None):
     """The sum of each element and those before it along an axis; of ints and bools, as int64.
 
@@ -145,7 +145,7 @@ def cumsum(a, axis, *, dtype=None):
     return running_sum(a, axis, dtype=dtype)
 
 
-@composite(samples=(sample((2, 3), axis=1), sample((), axis=0)))
+@composite(samples=(sample((2, 3), axis=1), sample((), axis=0)), in_place=True)
 def cumprod(a, axis, *, dtype=None):
     """The product of each element and those before it along an axis; of ints and bools, as int64.
 

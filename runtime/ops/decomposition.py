@@ -31,7 +31,6 @@ _POSITIVE = [[3.0, 1.0, 0.5], [1.0, 4.0, -1.0], [0.5, -1.0, 2.0]]
     kinds="fc",
     flops=cubed,
     samples=(sample(_POSITIVE), sample([_POSITIVE, _POSITIVE], upper=True), sample([[2.0]])),
-    public=False,
 )
 def cholesky(xp, a, *, upper: bool = False):
     """The lower triangular L with L @ L.mH = a, or with `upper` its conjugate transpose.

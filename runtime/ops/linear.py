@@ -11,6 +11,7 @@ from ..registry import composite, primitive
 from ..spec import Spec
 from .grads import flat, unbroadcast
 from .matrices import cubed, matrices, real_of
+from .pointwise import where
 from .reduce import sum
 from .shape import squeeze, unsqueeze
 from .triangle import tril, triu
@@ -25,7 +26,7 @@ def _inv_spec(a: Spec):
     return Spec(a.shape, a.dtype)
 
 
-@primitive(infer=_inv_spec, kinds="fc", flops=cubed, samples=_SQUARE, aliases=("inverse",), public=False)
+@primitive(infer=_inv_spec, kinds="fc", flops=cubed, samples=_SQUARE, aliases=("inverse",))
 def inv(xp, a):
     """The inverse. A singular matrix raises LinAlgError.
 
@@ -91,7 +92,7 @@ def _det_spec(a: Spec):
     return Spec(batch, a.dtype)
 
 
-@primitive(infer=_det_spec, kinds="fc", flops=cubed, samples=_SQUARE, public=False)
+@primitive(infer=_det_spec, kinds="fc", flops=cubed, samples=_SQUARE)
 def det(xp, a):
     """The determinant. The second gradient of a singular matrix raises LinAlgError: it goes through the inverse.
 
@@ -136,7 +137,7 @@ def _slogdet_specs(a: Spec):
     return Spec(batch, a.dtype), Spec(batch, real_of(a))
 
 
-@primitive(infer=_slogdet_specs, returns=("sign", "logabsdet"), kinds="fc", flops=cubed, samples=_SQUARE, public=False)
+@primitive(infer=_slogdet_specs, returns=("sign", "logabsdet"), kinds="fc", flops=cubed, samples=_SQUARE)
 def slogdet(xp, a):
     """The determinant's sign, which has no gradient, and the logarithm of its size; of a singular matrix 0 and -inf.
 
@@ -151,7 +152,18 @@ def _(ct, a):
     return unsqueeze(unsqueeze(ct[1], -1), -1) * inv(a).mT
 
 
-@composite(samples=tuple(sample(np.array(_REGULAR), n=n) for n in (3, -2, 0)), public=False)
+@composite(samples=_SQUARE)
+def logdet(a: Any) -> Any:
+    """The logarithm of the determinant; NaN where that is negative.
+
+    >>> logdet(tensor([[1.0, 0.0], [0.0, 1.0]])).tolist()
+    0.0
+    """
+    sign, logabsdet = slogdet(a)
+    return where(sign < 0, float("nan"), logabsdet)
+
+
+@composite(samples=tuple(sample(np.array(_REGULAR), n=n) for n in (3, -2, 0)))
 def matrix_power(a: Any, n: int) -> Any:
     """The product of n equal matrices; of a negative n, of -n inverses; of 0, the identity.
 

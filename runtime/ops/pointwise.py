@@ -36,6 +36,12 @@ def _(ct, a: Spec, b: Spec):
     return unbroadcast(ct, a), unbroadcast(-ct, b)
 
 
+@add.keywords
+@sub.keywords
+def _(op, a, b, *, alpha=1):
+    return op(a, b * alpha)  # PyTorch's add and sub scale b
+
+
 @pointwise(source="{a} * {b}", kinds="bifc", aliases=("multiply",))
 def mul(xp, a, b):
     """a * b, element by element.
@@ -51,7 +57,7 @@ def _(ct, a, b):
     return unbroadcast(ct * b, a), unbroadcast(ct * a, b)
 
 
-@pointwise(source="{a} / {b}", dtype="float", kinds="bifc", domain=(0.5, 2.0), aliases=("divide",))
+@pointwise(source="{a} / {b}", dtype="float", kinds="bifc", domain=(0.5, 2.0), aliases=("divide", "true_divide"))
 def div(xp, a, b):
     """a / b, element by element; integers are divided as floats.
 

@@ -40,7 +40,7 @@ def _tolerance(a: Any, rtol: Any) -> Any:
     return builtins.max(a.shape[-2:]) * float(np.finfo(a.dtype.numpy).eps) if rtol is None else rtol
 
 
-@composite(samples=(), public=False)
+@composite(samples=(), aliases=("pinverse",))
 def pinv(a: Any, *, rtol: Any = None) -> Any:
     """The pseudo-inverse (Moore-Penrose). Singular values up to rtol times the largest count as 0. No gradient.
 

@@ -1,8 +1,11 @@
 """Rounding, remainders and signs, element by element. What jumps between steps has a gradient of 0."""
 
+from ..errors import ArgumentError
 from ..registry import pointwise
 from ..spec import Spec
+from .cast import copy_
 from .grads import flat, unbroadcast
+from .pointwise import div
 
 
 @pointwise(source="floor({a})", kinds="if")
@@ -143,6 +146,20 @@ def floor_divide(xp, a, b):
 @floor_divide.vjp
 def _(ct, a: Spec, b: Spec):
     return flat(a), flat(b)
+
+
+@div.keywords
+def _(op, a, b, *, rounding_mode=None):
+    if rounding_mode is None:
+        return op(a, b)
+    if rounding_mode == "floor":
+        rounded = floor_divide(a, b)
+    elif rounding_mode == "trunc":
+        whole = fmod(a, b)
+        rounded = trunc(div(a, b)) if whole.dtype.kind == "f" else floor_divide(a - whole, b)
+    else:
+        raise ArgumentError(f"div: rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
+    return rounded if op is div else copy_(a, rounded)
 
 
 @pointwise(

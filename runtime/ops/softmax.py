@@ -4,6 +4,7 @@ from typing import Any
 
 from ..op import sample
 from ..registry import primitive
+from .cast import astype
 from .pointwise import exp
 from .reduce import sum
 
@@ -49,3 +50,9 @@ def log_softmax(xp, a, *, axis: int = -1):
 @log_softmax.vjp
 def _(ct, out, *, axis: int):
     return ct - exp(out) * sum(ct, axis=axis, keepdims=True)
+
+
+@softmax.keywords
+@log_softmax.keywords
+def _(op, a, *args, dtype=None, **kwargs):
+    return op(a if dtype is None else astype(a, dtype), *args, **kwargs)

@@ -6,7 +6,7 @@ from ..registry import primitive
 _SAMPLES = (sample((3, 4)), sample((2, 3, 3), k=1), sample((4, 3), k=-1), sample((0, 2)))
 
 
-@primitive(rule="matrices", kinds="bifc", flops=lambda a, out, k: 0, samples=_SAMPLES)
+@primitive(rule="matrices", kinds="bifc", flops=lambda a, out, k: 0, samples=_SAMPLES, in_place=True)
 def tril(xp, a, *, k: int = 0):
     """The matrices in the last two axes with zeros above diagonal k; 0 is the main one, k > 0 lie above it.
 
@@ -21,7 +21,7 @@ def _(ct, *, k):
     return tril(ct, k=k)
 
 
-@primitive(rule="matrices", kinds="bifc", flops=lambda a, out, k: 0, samples=_SAMPLES)
+@primitive(rule="matrices", kinds="bifc", flops=lambda a, out, k: 0, samples=_SAMPLES, in_place=True)
 def triu(xp, a, *, k: int = 0):
     """The matrices in the last two axes with zeros below diagonal k; 0 is the main one, k > 0 lie above it.
 

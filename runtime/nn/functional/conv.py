@@ -35,7 +35,7 @@ def _like(a: Tensor, shape: Sizes) -> Tensor:
     return made
 
 
-def _ends(name: str, padding: Size | str, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[Sizes, Sizes]:
+def both_ends(name: str, padding: Size | str, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[Sizes, Sizes]:
     """The padding before and after each axis."""
     axes = len(kernel)
     if not isinstance(padding, str):
@@ -54,8 +54,8 @@ def _ends(name: str, padding: Size | str, kernel: Sizes, stride: Sizes, dilation
 def _padded(input: Tensor, before: Sizes, after: Sizes) -> Tensor:
     """input with zeros around its last axes."""
     lead = input.ndim - len(before)
-    ends = zip(input.shape[lead:], before, after, strict=True)
-    like = _like(input, (*input.shape[:lead], *(n + b + a for n, b, a in ends)))
+    sides = zip(input.shape[lead:], before, after, strict=True)
+    like = _like(input, (*input.shape[:lead], *(n + b + a for n, b, a in sides)))
     padded: Tensor = unslice(input, like, start=(0,) * lead + before, size=input.shape, step=(1,) * input.ndim)
     return padded
 
@@ -86,7 +86,7 @@ def _conv(
     batch = batched(name, input, axes)
     _check_weight(name, weight, axes)
     steps, gaps = sizes(name, "stride", stride, axes), sizes(name, "dilation", dilation, axes)
-    before, after = _ends(name, padding, weight.shape[2:], steps, gaps)
+    before, after = both_ends(name, padding, weight.shape[2:], steps, gaps)
     if before != after:
         batch, before = _padded(batch, before, after), (0,) * axes
     if axes == 1:  # a plane of one row

@@ -1,6 +1,7 @@
 """Activations as modules, element by element. `inplace` writes the result into the input."""
 
 from collections.abc import Callable
+from typing import Any
 
 from ..._core import Tensor
 from ...creation import full
@@ -255,11 +256,13 @@ class GLU(Module):
 class PReLU(Module):
     """input where it is positive, else weight * input; the weight is learned: one number, or one for each channel."""
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, *, dtype: DType | None = None) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, *, device: Any = None, dtype: DType | None = None
+    ) -> None:
         super().__init__()
         self.num_parameters = num_parameters
         self.init = init
-        self.weight = Parameter(full((num_parameters,), init, dtype=dtype))
+        self.weight = Parameter(full((num_parameters,), init, device=device, dtype=dtype))
 
     def reset_parameters(self) -> None:
         """The value that it was made with."""

@@ -38,6 +38,7 @@ class MultiheadAttention(Module):
         vdim: int | None = None,
         batch_first: bool = False,
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
@@ -53,7 +54,7 @@ class MultiheadAttention(Module):
         self.add_zero_attn = add_zero_attn
 
         def parameter(*shape: int) -> Parameter:
-            return Parameter(empty(shape, dtype=dtype))
+            return Parameter(empty(shape, device=device, dtype=dtype))
 
         same = self.kdim == self.vdim == embed_dim
         self.in_proj_weight = parameter(3 * embed_dim, embed_dim) if same else None
@@ -63,7 +64,7 @@ class MultiheadAttention(Module):
         self.in_proj_bias = parameter(3 * embed_dim) if bias else None
         self.bias_k = parameter(1, 1, embed_dim) if add_bias_kv else None
         self.bias_v = parameter(1, 1, embed_dim) if add_bias_kv else None
-        self.out_proj = Linear(embed_dim, embed_dim, bias, dtype=dtype)
+        self.out_proj = Linear(embed_dim, embed_dim, bias, device=device, dtype=dtype)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -9,9 +9,11 @@ from ...errors import ArgumentError
 from ...spec import DType
 from .. import functional as F
 from .. import init
-from ..functional.conv import Size, sizes
+from ..functional.conv import Size, Sizes, both_ends, sizes
 from ..module import Module
 from ..parameter import Parameter
+
+_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _Conv(Module):
@@ -30,11 +32,16 @@ class _Conv(Module):
         dilation: Size = 1,
         groups: int = 1,
         bias: bool = True,
+        padding_mode: str = "zeros",
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
         name = type(self).__name__
+        if padding_mode not in _MODES or (self._transposed and padding_mode != "zeros"):
+            known = "zeros" if self._transposed else ", ".join(_MODES)
+            raise ArgumentError(f"{name}: padding_mode is {known}, not {padding_mode!r}")
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ArgumentError(f"{name}: {groups} groups do not divide channels {in_channels} and {out_channels}")
         self.in_channels = in_channels
@@ -44,9 +51,12 @@ class _Conv(Module):
         self.padding = padding if isinstance(padding, str) else sizes(name, "padding", padding, self._axes)
         self.dilation = sizes(name, "dilation", dilation, self._axes)
         self.groups = groups
-        ends = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
-        self.weight = Parameter(empty((ends[0], ends[1] // groups, *self.kernel_size), dtype=dtype))
-        self.bias = Parameter(empty((out_channels,), dtype=dtype)) if bias else None
+        self.padding_mode = padding_mode
+        channels = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
+        self.weight = Parameter(
+            empty((channels[0], channels[1] // groups, *self.kernel_size), device=device, dtype=dtype)
+        )
+        self.bias = Parameter(empty((out_channels,), device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -56,12 +66,21 @@ class _Conv(Module):
             bound = 1 / math.sqrt(max(math.prod(self.weight.shape[1:]), 1))
             init.uniform_(self.bias, -bound, bound)
 
+    def _ended(self, input: Tensor) -> tuple[Tensor, Sizes | str]:
+        """The input and the zeros that are still to be added: none where padding_mode has lengthened it already."""
+        if self.padding_mode == "zeros":
+            return input, self.padding
+        before, after = both_ends(type(self).__name__, self.padding, self.kernel_size, self.stride, self.dilation)
+        pairs = [pair for both in zip(reversed(before), reversed(after), strict=True) for pair in both]
+        return F.pad(input, pairs, self.padding_mode), (0,) * self._axes
+
     def extra_repr(self) -> str:
         presets: dict[str, Any] = {
             "padding": (0,) * self._axes,
             "dilation": (1,) * self._axes,
             "output_padding": (0,) * self._axes,
             "groups": 1,
+            "padding_mode": "zeros",
         }
         given = [
             f"{name}={getattr(self, name)}" for name in presets if getattr(self, name, presets[name]) != presets[name]
@@ -77,7 +96,8 @@ class Conv1d(_Conv):
     _axes = 1
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.conv1d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        input, padding = self._ended(input)
+        return F.conv1d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv2d(_Conv):
@@ -86,7 +106,8 @@ class Conv2d(_Conv):
     _axes = 2
 
     def forward(self, input: Tensor) -> Tensor:
-        return F.conv2d(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        input, padding = self._ended(input)
+        return F.conv2d(input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class _ConvTranspose(_Conv):
@@ -103,10 +124,13 @@ class _ConvTranspose(_Conv):
         groups: int = 1,
         bias: bool = True,
         dilation: Size = 1,
+        padding_mode: str = "zeros",
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, dtype=dtype)
+        given = (stride, padding, dilation, groups, bias, padding_mode)
+        super().__init__(in_channels, out_channels, kernel_size, *given, device=device, dtype=dtype)
         self.output_padding = sizes(type(self).__name__, "output_padding", output_padding, self._axes)
 
     def _more(self, input: Tensor, output_size: Size | None) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
 """Affine maps, and changes of shape between layers."""
 
 import math
+from typing import Any
 
 from ..._core import Tensor
 from ...creation import empty
@@ -15,12 +16,14 @@ from ..parameter import Parameter
 class Linear(Module):
     """input @ weight.mT + bias: (..., in_features) to (..., out_features)."""
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, *, dtype: DType | None = None) -> None:
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, *, device: Any = None, dtype: DType | None = None
+    ) -> None:
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(empty((out_features, in_features), dtype=dtype))
-        self.bias = Parameter(empty((out_features,), dtype=dtype)) if bias else None
+        self.weight = Parameter(empty((out_features, in_features), device=device, dtype=dtype))
+        self.bias = Parameter(empty((out_features,), device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -41,14 +44,21 @@ class Bilinear(Module):
     """functional.bilinear with its weight and bias: (..., in1) and (..., in2) to (..., out)."""
 
     def __init__(
-        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, *, dtype: DType | None = None
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        device: Any = None,
+        dtype: DType | None = None,
     ) -> None:
         super().__init__()
         self.in1_features = in1_features
         self.in2_features = in2_features
         self.out_features = out_features
-        self.weight = Parameter(empty((out_features, in1_features, in2_features), dtype=dtype))
-        self.bias = Parameter(empty((out_features,), dtype=dtype)) if bias else None
+        self.weight = Parameter(empty((out_features, in1_features, in2_features), device=device, dtype=dtype))
+        self.bias = Parameter(empty((out_features,), device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:

@@ -1,6 +1,7 @@
 """Normalisation: mean 0 and variance 1, then a scale and a shift that are learned."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..._core import Tensor
 from ...autograd import no_grad
@@ -16,10 +17,10 @@ from ..parameter import Parameter
 class _Norm(Module):
     """A scale and a shift, in a shape."""
 
-    def __init__(self, shape: tuple[int, ...], weight: bool, bias: bool, dtype: DType | None) -> None:
+    def __init__(self, shape: tuple[int, ...], weight: bool, bias: bool, *, device: Any, dtype: DType | None) -> None:
         super().__init__()
-        self.weight = Parameter(ones(shape, dtype=dtype)) if weight else None
-        self.bias = Parameter(zeros(shape, dtype=dtype)) if bias else None
+        self.weight = Parameter(ones(shape, device=device, dtype=dtype)) if weight else None
+        self.bias = Parameter(zeros(shape, device=device, dtype=dtype)) if bias else None
 
     def reset_parameters(self) -> None:
         """Weight 1, bias 0."""
@@ -39,10 +40,11 @@ class LayerNorm(_Norm):
         elementwise_affine: bool = True,
         bias: bool = True,
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        super().__init__(shape, elementwise_affine, elementwise_affine and bias, dtype)
+        super().__init__(shape, elementwise_affine, elementwise_affine and bias, device=device, dtype=dtype)
         self.normalized_shape = shape
         self.eps = eps
         self.elementwise_affine = elementwise_affine
@@ -63,10 +65,11 @@ class RMSNorm(_Norm):
         eps: float | None = None,
         elementwise_affine: bool = True,
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        super().__init__(shape, elementwise_affine, False, dtype)
+        super().__init__(shape, elementwise_affine, False, device=device, dtype=dtype)
         self.normalized_shape = shape
         self.eps = eps
         self.elementwise_affine = elementwise_affine
@@ -88,11 +91,12 @@ class GroupNorm(_Norm):
         eps: float = 1e-5,
         affine: bool = True,
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
         if num_groups < 1 or num_channels % num_groups:
             raise ArgumentError(f"GroupNorm: {num_groups} groups do not divide {num_channels} channels")
-        super().__init__((num_channels,), affine, affine, dtype)
+        super().__init__((num_channels,), affine, affine, device=device, dtype=dtype)
         self.num_groups = num_groups
         self.num_channels = num_channels
         self.eps = eps
@@ -123,16 +127,22 @@ class _Running(_Norm):
         momentum: float | None,
         affine: bool,
         track_running_stats: bool,
+        *,
+        device: Any,
         dtype: DType | None,
     ) -> None:
-        super().__init__((num_features,), affine, affine, dtype)
+        super().__init__((num_features,), affine, affine, device=device, dtype=dtype)
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        self.register_buffer("running_mean", zeros(num_features, dtype=dtype) if track_running_stats else None)
-        self.register_buffer("running_var", ones(num_features, dtype=dtype) if track_running_stats else None)
+        self.register_buffer(
+            "running_mean", zeros(num_features, device=device, dtype=dtype) if track_running_stats else None
+        )
+        self.register_buffer(
+            "running_var", ones(num_features, device=device, dtype=dtype) if track_running_stats else None
+        )
         self.register_buffer("num_batches_tracked", zeros((), dtype=int64) if track_running_stats else None)
 
     @no_grad()
@@ -179,9 +189,10 @@ class _BatchNorm(_Running):
         affine: bool = True,
         track_running_stats: bool = True,
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device=device, dtype=dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         self._check(input)
@@ -214,9 +225,10 @@ class _InstanceNorm(_Running):
         affine: bool = False,
         track_running_stats: bool = False,
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device=device, dtype=dtype)
 
     def forward(self, input: Tensor) -> Tensor:
         self._check(input)

@@ -1,6 +1,6 @@
 """Vectors for indices."""
 
-from typing import Self
+from typing import Any, Self
 
 from ..._core import Tensor
 from ...autograd import no_grad
@@ -23,6 +23,8 @@ class _Table(Module):
         embedding_dim: int,
         padding_idx: int | None,
         weight: Tensor | None,
+        *,
+        device: Any,
         dtype: DType | None,
     ) -> None:
         super().__init__()
@@ -31,7 +33,7 @@ class _Table(Module):
         self.padding_idx = None if padding_idx is None else row_of_padding(padding_idx, num_embeddings)
         shape = (num_embeddings, embedding_dim)
         if weight is None:
-            self.weight = Parameter(empty(shape, dtype=dtype))
+            self.weight = Parameter(empty(shape, device=device, dtype=dtype))
             self.reset_parameters()
         elif weight.shape == shape:
             self.weight = Parameter(weight)
@@ -64,9 +66,10 @@ class Embedding(_Table):
         padding_idx: int | None = None,
         *,
         _weight: Tensor | None = None,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
-        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, dtype)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, device=device, dtype=dtype)
 
     @classmethod
     def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Self:
@@ -93,9 +96,10 @@ class EmbeddingBag(_Table):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
         _weight: Tensor | None = None,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
-        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, dtype)
+        super().__init__(num_embeddings, embedding_dim, padding_idx, _weight, device=device, dtype=dtype)
         self.mode = mode
         self.include_last_offset = include_last_offset
 

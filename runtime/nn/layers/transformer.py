@@ -46,18 +46,23 @@ class _Layer(Module):
         norm_first: bool = False,
         bias: bool = True,
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
         for name in self._attentions:
-            setattr(self, name, MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, dtype=dtype))
-        self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
+            setattr(
+                self,
+                name,
+                MultiheadAttention(d_model, nhead, dropout, bias, batch_first=batch_first, device=device, dtype=dtype),
+            )
+        self.linear1 = Linear(d_model, dim_feedforward, bias, device=device, dtype=dtype)
         self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
+        self.linear2 = Linear(dim_feedforward, d_model, bias, device=device, dtype=dtype)
         self.norm_first = norm_first
         parts = range(1, len(self._attentions) + 2)
         for i in parts:
-            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype))
+            setattr(self, f"norm{i}", LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype))
         for i in parts:
             setattr(self, f"dropout{i}", Dropout(dropout))
         self.activation = _activation(activation)
@@ -192,6 +197,7 @@ class Transformer(Module):
         norm_first: bool = False,
         bias: bool = True,
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
@@ -208,10 +214,10 @@ class Transformer(Module):
                 norm_first,
                 bias,
             )
-            return kind(*given, dtype=dtype)
+            return kind(*given, device=device, dtype=dtype)
 
         def norm() -> LayerNorm:
-            return LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype)
+            return LayerNorm(d_model, layer_norm_eps, bias=bias, device=device, dtype=dtype)
 
         self.encoder = custom_encoder or TransformerEncoder(layer(TransformerEncoderLayer), num_encoder_layers, norm())
         self.decoder = custom_decoder or TransformerDecoder(layer(TransformerDecoderLayer), num_decoder_layers, norm())

@@ -122,3 +122,18 @@ def test_its_initial_values_and_its_repr() -> None:
         assert np.abs(parameter.detach().numpy()).max() <= bound
     assert repr(layer) == "Conv2d(8, 64, kernel_size=(5, 5), stride=(2, 2), padding=(1, 1), groups=2)"
     assert repr(nn.Conv1d(1, 2, 3, bias=False)) == "Conv1d(1, 2, kernel_size=(3,), stride=(1,), bias=False)"
+
+
+def test_padding_modes_lengthen_the_input_first() -> None:
+    conv = nn.Conv1d(1, 1, 3, padding=1, bias=False, padding_mode="circular")
+    with rt.no_grad():
+        conv.weight.copy_(rt.tensor([[[1.0, 10.0, 100.0]]]))
+    x = rt.tensor([[[1.0, 2.0, 3.0]]])
+    assert conv(x).tolist() == [[[213.0, 321.0, 132.0]]]
+    assert "padding_mode=circular" in repr(conv)
+    same = nn.Conv2d(1, 1, (1, 2), padding="same", bias=False, padding_mode="replicate")
+    with rt.no_grad():
+        same.weight.copy_(rt.tensor([[[[1.0, 10.0]]]]))
+    assert same(x.view(1, 1, 1, 3)).tolist() == [[[[21.0, 32.0, 33.0]]]]
+    with pytest.raises(rt.ArgumentError, match="padding_mode is zeros, not 'reflect'"):
+        nn.ConvTranspose1d(1, 1, 3, padding_mode="reflect")
