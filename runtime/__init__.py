@@ -110,7 +110,7 @@ from .text import set_printoptions  # noqa: E402
 
 bool = bool_
 half, float, double, cfloat, cdouble = float16, float32, float64, complex64, complex128  # PyTorch's other names
-short, int, long = int16, int32, int64
+short, int, long = int16, int32, int64  # int and float are not in __all__: what imports * keeps Python's
 __array_api_version__ = "2024.12"
 e, inf, nan, pi, newaxis = math.e, math.inf, math.nan, math.pi, None
 
@@ -124,15 +124,6 @@ def __getattr__(name: str) -> Any:  # the ops' names, which come from their decl
 
 
 __all__ = [
-    "long",
-    "int",
-    "short",
-    "cdouble",
-    "cfloat",
-    "double",
-    "float",
-    "half",
-    "cuda",
     "ArgumentError",
     "AutogradError",
     "AxisError",
@@ -165,12 +156,16 @@ __all__ = [
     "bool",
     "bool_",
     "can_cast",
+    "cdouble",
+    "cfloat",
     "complex128",
     "complex64",
+    "cuda",
     "data",
     "default_generator",
     "device",
     "dispatch_table",
+    "double",
     "e",
     "empty",
     "empty_like",
@@ -189,6 +184,7 @@ __all__ = [
     "get_default_dtype",
     "get_num_threads",
     "get_rng_state",
+    "half",
     "iinfo",
     "inf",
     "inference_mode",
@@ -209,6 +205,7 @@ __all__ = [
     "linspace",
     "load",
     "load_metadata",
+    "long",
     "manual_seed",
     "memory_stats",
     "multinomial",
@@ -239,6 +236,7 @@ __all__ = [
     "set_num_threads",
     "set_printoptions",
     "set_rng_state",
+    "short",
     "tensor",
     "testing",
     "uint16",
