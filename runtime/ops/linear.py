@@ -152,7 +152,7 @@ def _(ct, a):
     return unsqueeze(unsqueeze(ct[1], -1), -1) * inv(a).mT
 
 
-@composite(samples=(sample(_REGULAR),))
+@composite(samples=(sample(np.array(_REGULAR)),))
 def logdet(a: Any) -> Any:
     """The logarithm of the determinant; NaN where that is negative.
 
