@@ -2,29 +2,14 @@
 
 import threading
 import warnings
-from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
 
 from perflab.runtime import _core
 
 from .events import GIL_HOLD
+from .gil_track import GilRecord
 from .trace import Json
 
 ROOM = 4_000_000  # records of 40 bytes; further ones are counted as lost
-
-
-@dataclass(frozen=True, slots=True)
-class GilRecord:
-    """What was traced: `holds` of dtype GIL_HOLD, or None where the GIL cannot be traced.
-
-    `threads` are names by thread id, `notes` what a reader must know, for the trace's metadata.
-    """
-
-    holds: NDArray[np.void] | None = None
-    threads: dict[int, str] = field(default_factory=dict)
-    notes: dict[str, Json] = field(default_factory=dict)
 
 
 class GilRecorder:

@@ -13,7 +13,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .analysis.gil import HELD, THREAD, WAIT
 from .analysis.graph import ACCUMULATE, EDGE_FLOW, FORWARD_FLOW, LEAF_ARG
 from .analysis.ops import MEMORY
 from .analysis.steps import STEP
@@ -37,6 +36,7 @@ from .events import (
     OUTPUT_ALLOCATED,
     STEP_MARK,
 )
+from .gil_track import GilRecord, GilTrack
 from .pages import Page, Pages, trace_of
 from .stretches import NOTHING, Placed, Stretch, cut, stretches
 from .trace import Int64s, Json, Trace, Track
@@ -93,6 +93,7 @@ class Recording:
     threads: dict[int, str] = field(default_factory=dict)  # names by thread id
     allocated_bytes: int = 0  # when the window began
     reserved: list[tuple[int, int]] = field(default_factory=list)  # (tick, bytes), as sampled
+    gil: GilRecord = field(default_factory=GilRecord)
     metadata: dict[str, Json] = field(default_factory=dict)
 
     @property
@@ -124,20 +125,19 @@ class _Conversion:
         self._op_names = self._ids(recording.ops)
         self._backward_names = self._ids([backward_name(name) for name in recording.ops])
         self._strings = self._ids(recording.strings)
-        self._waits, self._holds = (self._ids([prefix + text for text in recording.strings]) for prefix in (WAIT, HELD))
         self._kernel_names = np.full(len(recording.ops) << 8, -1, dtype=np.int64)  # by op and flags, as they come
         table = recording.shapes if shapes else ()
         self._dims: list[Json] = [[list(shape) for _, shape in inputs] for inputs in table]
         self._types: list[Json] = [[_INPUT_TYPES.get(dtype, dtype) for dtype, _ in inputs] for inputs in table]
         self._modules: list[Json] = list(recording.strings)
         self._tracks = _Lookup()
-        self._gil_tracks = _Lookup()
         self._look_ahead(recording)
         self._memory = _Memory(recording, self._builder, self._ns, self._track(recording.pid)) if memory else None
 
     def _look_ahead(self, recording: Recording) -> None:
         """Find out when each piece begins, which tracks there are, and which ops made nodes that ran."""
         pieces, made, ran, ran_number, edges = [], [_NONE], [_NONE], [_NONE], EdgeEnds()
+        acquisitions = [NOTHING]
         for piece in cut(recording.events):
             stretch = piece.whole()
             if not len(stretch):
@@ -151,8 +151,10 @@ class _Conversion:
             pieces.append((piece, np.array([t0[0], t0.min(), t0.max()])))
             self._tracks[piece.thread] = self._track(piece.thread)
             if np.any(kind == GIL):
-                self._gil_tracks[piece.thread] = self._track(piece.thread, gil=True)
+                acquisitions.append(stretch.at(kind == GIL))
         begins = [*(int(ticks[1]) for _, ticks in pieces), *(tick for tick, _ in recording.reserved)]
+        if recording.gil.holds is not None and len(recording.gil.holds):
+            begins.append(int(recording.gil.holds["wait"].min()))
         self._origin = min(begins, default=recording.clock.tick0)
         base = int(self._ns(np.array([recording.clock.tick0]))[0])
         self._builder.metadata["baseTimeNanoseconds"] = recording.clock.ns0 - base
@@ -161,21 +163,31 @@ class _Conversion:
         order = np.argsort(np.concatenate(ran), kind="stable")
         self._ran, self._ran_number = np.concatenate(ran)[order], np.concatenate(ran_number)[order]
         self._edge_ends, self._edges = edges.joined()
+        events = sum(len(events) for _, events in recording.events)  # arrows of other kinds are numbered by them
+        self._gil = GilTrack(
+            recording.gil,
+            Stretch.joined(acquisitions),
+            recording.strings,
+            self._builder,
+            self._ns,
+            self._gil_track,
+            events,
+        )
 
     def pages(self) -> Pages:
         builder = self._builder
         return Pages(builder.strings, builder.tracks, builder.metadata, self._each_page())
 
     def _each_page(self) -> Iterator[Page]:
-        running = NOTHING  # has begun: its kernel, or holding the GIL, is still to come
-        for stretch, until in stretches(self._pieces, self._ns):
+        running = NOTHING  # ops whose kernel is still to come
+        for stretch, until in stretches(self._pieces, self._ns, self._gil.cuts):
             self._add_begun(stretch)
-            kind = stretch["kind"]
-            running = Stretch.joined((running, stretch.at((kind == OP) | (kind == GIL))))
+            running = Stretch.joined((running, stretch.at(stretch["kind"] == OP)))
             ready = _middle(running, self._ns) < until
             middle, running = running.at(ready), running.at(~ready)
             middle = middle.at(np.argsort(middle.number))  # of one moment: as recorded, wherever a stretch was cut
-            self._add_middle(middle)
+            self._add_kernels(middle)
+            self._gil.add(until)
             if self._memory:
                 self._memory.add(stretch, middle, self._tracks, until)
             yield self._builder.take_page()
@@ -186,16 +198,20 @@ class _Conversion:
     def _ns(self, ticks: Int64s) -> Int64s:
         return self._clock.ns_between(ticks, self._origin)
 
-    def _track(self, thread: int, *, gil: bool = False) -> int:
-        name = self._names.get(thread, f"thread {thread}")
-        tid, name = (thread + GIL_TID, f"{name} GIL") if gil else (thread, name)
-        return self._builder.track(Track(self._pid, tid, name, "python"))
+    def _name(self, thread: int) -> str:
+        return self._names.get(thread, f"thread {thread}")
+
+    def _track(self, thread: int) -> int:
+        return self._builder.track(Track(self._pid, thread, self._name(thread), "python"))
+
+    def _gil_track(self, thread: int) -> int:
+        return self._builder.track(Track(self._pid, thread + GIL_TID, f"{self._name(thread)} GIL", "python"))
 
     def _add_begun(self, stretch: Stretch) -> None:
         """The slices that begin with their events. Of those with the same times the one added first is outside."""
         kind = stretch["kind"]
-        steps, annotations, composites, nodes, edges, leaves, ops, waits = (
-            stretch.at(kind == number) for number in (STEP_MARK, ANNOTATION, COMPOSITE, NODE, EDGE, LEAF, OP, GIL)
+        steps, annotations, composites, nodes, edges, leaves, ops = (
+            stretch.at(kind == number) for number in (STEP_MARK, ANNOTATION, COMPOSITE, NODE, EDGE, LEAF, OP)
         )
         texts = [f"{STEP}{number}" for number in steps["name"].tolist()]
         self._add(steps, self._ns(steps["t0"]), "t2", self._ids(texts), "user_annotation")
@@ -204,26 +220,18 @@ class _Conversion:
         self._add_nodes(nodes, edges)
         self._add_leaves(leaves)
         self._add_ops(ops)
-        self._add(waits, self._ns(waits["t0"]), "t1", self._waits[waits["name"]], "gil")
 
-    def _add_middle(self, events: Stretch) -> None:
-        """The slices that begin in the middle of their events."""
-        kernels = events.at((events["kind"] == OP) & (events["flags"] & HAS_KERNEL > 0))
+    def _add_kernels(self, ops: Stretch) -> None:
+        kernels = ops.at(ops["flags"] & HAS_KERNEL > 0)
         handles = self._add(kernels, _middle(kernels, self._ns), "t2", self._names_of_kernels(kernels), "kernel")
         self._builder.slice_args("External id", handles, kernels.number + 1)
-        held = events.at(events["kind"] == GIL)
-        self._add(held, self._ns(held["t1"]), "t2", self._holds[held["name"]], "gil")
 
     def _add(self, events: Stretch, start: Int64s, end: str, names: Int64s, category: str) -> Int64s:
         """Slices from `start`, in ns, to one of the stamps of each event; their handles."""
-        tracks = self._gil_tracks if category == "gil" else self._tracks
         first = self._builder.slices(
-            start, self._ns(events[end]) - start, tracks.of(events.thread), names, self._builder.string(category)
+            start, self._ns(events[end]) - start, self._tracks.of(events.thread), names, self._builder.string(category)
         )
-        handles = np.arange(first, first + len(events))
-        if category == "gil":
-            self._builder.slice_args(THREAD, handles, events.thread)
-        return handles
+        return np.arange(first, first + len(events))
 
     def _add_nodes(self, nodes: Stretch, edges: Stretch) -> None:
         interned = nodes["flags"] & NAME_INTERNED > 0
@@ -295,10 +303,8 @@ def _each_of(ascending: Int64s, values: Int64s) -> tuple[Int64s, Int64s]:
 
 
 def _middle(events: Stretch, ns: Callable[[Int64s], Int64s]) -> Int64s:
-    """When kernels begin, or holding the GIL. One that ends on its first tick begins inside its op still."""
-    middle = ns(events["t1"])
-    inside = np.maximum(ns(events["t0"]), ns(events["t2"]) - 1)
-    return np.where(events["kind"] == OP, np.minimum(middle, inside), middle)
+    """When kernels begin. One that ends on its first tick begins inside its op still."""
+    return np.minimum(ns(events["t1"]), np.maximum(ns(events["t0"]), ns(events["t2"]) - 1))
 
 
 class _Lookup(dict[int, int]):
@@ -332,7 +338,7 @@ class _Memory:
             builder.counters(self._sampled[0], self._main, allocated_counter, self._allocated)
         kind = stretch["kind"]
         taken, given = stretch.at(kind == ALLOC), stretch.at(kind == FREE)
-        outputs = middle.at((middle["kind"] == OP) & (middle["flags"] & OUTPUT_ALLOCATED > 0))
+        outputs = middle.at(middle["flags"] & OUTPUT_ALLOCATED > 0)
         changes = Stretch.joined((taken, given, outputs))
         if not len(changes):
             return

@@ -3,7 +3,6 @@
 import functools
 import os
 import platform
-import threading
 from collections.abc import Callable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
@@ -19,6 +18,7 @@ from .analysis.averages import Averages, key_averages
 from .analysis.groups import GroupBy
 from .errors import ProfileStateError
 from .events import ANNOTATION, STEP_MARK
+from .gil import GilRecorder
 from .recording import Clock, Recording, to_pages, to_trace
 from .schedule import ProfilerAction, Schedule, always
 from .trace import Json, Trace
@@ -158,15 +158,18 @@ class _Window:
         memory = _core.memory_stats()
         self._allocated = memory["allocated_bytes"]
         self._reserved = [(_core.recorder_ticks(), memory["reserved_bytes"])]
+        self._gil = GilRecorder()
 
     def sample_memory(self) -> None:
         self._reserved.append((_core.recorder_ticks(), _core.memory_stats()["reserved_bytes"]))
 
     def discard(self) -> None:
+        self._gil.stop()
         _core.recorder_stop()
 
     def end(self, metadata: dict[str, Json]) -> Recording:
         self.sample_memory()
+        gil = self._gil.stop()
         _core.recorder_stop()
         dropped = _core.recorder_dropped()
         return Recording(
@@ -177,10 +180,11 @@ class _Window:
             dtypes=[dtype.name for dtype in DTYPES],
             strings=_core.interned(),
             shapes=_core.shapes(),
-            threads={thread.native_id: thread.name for thread in threading.enumerate() if thread.native_id},
+            threads=gil.threads,
             allocated_bytes=self._allocated,
             reserved=self._reserved,
-            metadata={**metadata, "droppedEvents": dropped} if dropped else metadata,
+            gil=gil,
+            metadata=metadata | gil.notes | ({"droppedEvents": dropped} if dropped else {}),
         )
 
 

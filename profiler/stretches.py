@@ -5,7 +5,7 @@ them: so a piece of events is looked at for every stretch in which some of it be
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,13 +94,15 @@ class Placed:
         return stretch.at((begins >= begin) & (begins < until))
 
 
-def stretches(found: list[Placed], ns: Callable[[Int64s], Int64s]) -> Iterator[tuple[Stretch, float]]:
+def stretches(
+    found: list[Placed], ns: Callable[[Int64s], Int64s], cuts: Iterable[int] = ()
+) -> Iterator[tuple[Stretch, float]]:
     """Stretches in the order of time, each with the ns before which its events begin; the last has infinity.
 
-    Pieces are taken out of `found` when all of their events have come.
+    Pieces are taken out of `found` when all of their events have come. `cuts` are further moments to cut at.
     """
     begin = -math.inf
-    for until in (*sorted({placed.first for placed in found})[1:], math.inf):
+    for until in (*sorted({placed.first for placed in found} | set(cuts))[1:], math.inf):
         parts = [placed.between(begin, until, ns) for placed in found if placed.low < until and placed.high >= begin]
         yield Stretch.joined(parts or [NOTHING]), until
         found[:] = [placed for placed in found if placed.high >= until]

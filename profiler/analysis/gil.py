@@ -7,8 +7,10 @@ import numpy as np
 from ..trace import Int64s, Trace
 from .paths import unique_pairs
 
-WAIT, HELD = "GIL wait: ", "GIL held: "  # begin the names of slices of category `gil`; the reason follows
+WAIT, HELD = "GIL wait", "GIL held"  # begin the names of slices of category `gil`; a reason may follow
 THREAD = "Thread"  # argument of those slices: tid of the thread, whose slices are on another track
+IGNORED = "Drop request ignored (ns)"  # argument of holds: from when others asked for it to when it was released
+FLOW = "gil"  # name of the arrows from waits to the holds that they waited for
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,15 @@ class GilWait:
     reason: str
 
 
+def of_reason(what: str, reason: str) -> str:
+    """The name of a wait or hold."""
+    return f"{what}: {reason}" if reason else what
+
+
+def _reason(name: str, what: str) -> str:
+    return name.removeprefix(what).removeprefix(": ")
+
+
 def gil_waits(trace: Trace) -> list[GilWait]:
     """All acquisitions on the trace, in the order of asking."""
     slices = trace.slices
@@ -32,9 +43,9 @@ def gil_waits(trace: Trace) -> list[GilWait]:
         name = trace.strings[slices.name[row]]
         start, duration, lane = int(slices.start[row]), int(slices.duration[row]), int(slices.track[row])
         if name.startswith(WAIT):
-            waits[lane, start + duration] = GilWait(thread, start, duration, 0, name.removeprefix(WAIT))
+            waits[lane, start + duration] = GilWait(thread, start, duration, 0, _reason(name, WAIT))
         elif name.startswith(HELD):
-            held[lane, start] = GilWait(thread, start, 0, duration, name.removeprefix(HELD))
+            held[lane, start] = GilWait(thread, start, 0, duration, _reason(name, HELD))
     found = []
     for key, hold in held.items():
         wait = waits.pop(key, None)

@@ -10,6 +10,7 @@ import pytest
 from perflab.profiler import ProfileStateError, chrome, profile, record_function, schedule, session
 from perflab.profiler.analysis.steps import steps
 from perflab.profiler.events import EVENT, OP
+from perflab.profiler.gil_track import GilRecord
 
 
 class FakeCore:
@@ -73,12 +74,27 @@ class FakeCore:
         self.recorder_push(OP, number, self.recorder_ticks(), self.recorder_ticks())
 
 
+class FakeGilRecorder:
+    """Traces nothing, and knows whether it was stopped."""
+
+    running = 0
+
+    def __init__(self) -> None:
+        FakeGilRecorder.running += 1
+
+    def stop(self) -> GilRecord:
+        FakeGilRecorder.running -= 1
+        return GilRecord(threads={7: "main"}, notes={"gil": "own"})
+
+
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCore]:
     fake = FakeCore()
     monkeypatch.setattr(session, "_core", fake)
+    monkeypatch.setattr(session, "GilRecorder", FakeGilRecorder)
     yield fake
     assert not fake.recording, "the recorder was left on"
+    assert FakeGilRecorder.running == 0, "the GIL's tracer was left on"
 
 
 def ops(prof: profile) -> list[str]:
