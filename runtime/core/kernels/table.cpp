@@ -10,6 +10,7 @@ namespace {
   KernelTable table;
   add_pointwise_kernels(table);
   add_compare_kernels(table);
+  add_recurrent_kernels(table);
   add_reduce_kernels(table);
   add_running_kernels(table);
   add_softmax_kernels(table);

@@ -11,6 +11,7 @@ struct KernelTable {
 
 void add_pointwise_kernels(KernelTable&);
 void add_compare_kernels(KernelTable&);
+void add_recurrent_kernels(KernelTable&);
 void add_reduce_kernels(KernelTable&);
 void add_running_kernels(KernelTable&);
 void add_softmax_kernels(KernelTable&);

@@ -1,58 +1,27 @@
 """Recurrent layers and their cells. Parameters and their order are PyTorch's."""
 
 import math
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from ..._core import Tensor
 from ...creation import empty, zeros
 from ...errors import ArgumentError, ShapeError
-from ...ops.pointwise import relu, sigmoid, tanh
-from ...ops.shape import concat, reshape, split, squeeze, stack, transpose, unsqueeze
+from ...ops.shape import concat, split, squeeze, stack, transpose, unsqueeze
 from ...spec import DType
 from .. import functional as F
 from .. import init
 from ..functional.dropout import check_probability
 from ..module import Module
 from ..parameter import Parameter
+from .scan import Cell, Gru, Lstm, Plain, Scan, State, run_steps
 
-# What a cell remembers: its output h, of an LSTM also c.
-State = tuple[Tensor, ...]
-# From the input's and the state's shares in the gates to the next state.
-Step = Callable[[Tensor, Tensor, State], State]
+_PLAIN: dict[str, Cell] = {"tanh": Plain(relu=False), "relu": Plain(relu=True)}
 
 
-def _tanh_step(x: Tensor, h: Tensor, state: State) -> State:
-    return (tanh(x + h),)
-
-
-def _relu_step(x: Tensor, h: Tensor, state: State) -> State:
-    return (relu(x + h),)
-
-
-def _lstm_step(x: Tensor, h: Tensor, state: State) -> State:
-    """Hochreiter and Schmidhuber, 1997, with a forget gate (Gers and others, 2000)."""
-    i, f, g, o = split(x + h, x.shape[-1] // 4, -1)
-    c = sigmoid(f) * state[1] + sigmoid(i) * tanh(g)
-    return sigmoid(o) * tanh(c), c
-
-
-def _gru_step(x: Tensor, h: Tensor, state: State) -> State:
-    """Cho and others, 2014, with the reset gate behind the product, as PyTorch has it."""
-    size = x.shape[-1] // 3
-    x_r, x_z, x_n = split(x, size, -1)
-    h_r, h_z, h_n = split(h, size, -1)
-    new = tanh(x_n + sigmoid(x_r + h_r) * h_n)
-    return (new + sigmoid(x_z + h_z) * (state[0] - new),)
-
-
-_NONLINEAR: dict[str, Step] = {"tanh": _tanh_step, "relu": _relu_step}
-
-
-def _nonlinear(name: str, nonlinearity: str) -> Step:
-    if nonlinearity not in _NONLINEAR:
+def _plain(name: str, nonlinearity: str) -> Cell:
+    if nonlinearity not in _PLAIN:
         raise ArgumentError(f"{name}: nonlinearity is tanh or relu, not {nonlinearity!r}")
-    return _NONLINEAR[nonlinearity]
+    return _PLAIN[nonlinearity]
 
 
 def _init(module: Module, hidden_size: int) -> None:
@@ -64,15 +33,14 @@ def _init(module: Module, hidden_size: int) -> None:
 class _Cell(Module):
     """One step of a recurrent layer."""
 
-    _gates: int
-    _step: Step
+    _cell: Cell
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, dtype: DType | None = None) -> None:
         super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias
-        rows = self._gates * hidden_size
+        rows = self._cell.gates * hidden_size
         self.weight_ih = Parameter(empty((rows, input_size), dtype=dtype))
         self.weight_hh = Parameter(empty((rows, hidden_size), dtype=dtype))
         self.bias_ih = Parameter(empty((rows,), dtype=dtype)) if bias else None
@@ -90,12 +58,12 @@ class _Cell(Module):
             )
         wanted = (*input.shape[:-1], self.hidden_size)
         if state is None:
-            state = (zeros(wanted, dtype=input.dtype),) * (2 if self._gates == 4 else 1)
+            state = (zeros(wanted, dtype=input.dtype),) * (2 if isinstance(self._cell, Lstm) else 1)
         for part in state:
             if part.shape != wanted:
                 raise ShapeError(f"{type(self).__name__}: a state of shape {wanted} is needed, not {part.shape}")
         x = F.linear(input, self.weight_ih, self.bias_ih)
-        return self._step(x, F.linear(state[0], self.weight_hh, self.bias_hh), state)
+        return self._cell.step(x, F.linear(state[0], self.weight_hh, self.bias_hh), state)
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
@@ -104,7 +72,7 @@ class _Cell(Module):
 class RNNCell(_Cell):
     """tanh (or relu) of affine maps of the input and the last output h: (N, input_size), h (N, hidden_size) to h."""
 
-    _gates = 1
+    _cell = _PLAIN["tanh"]
 
     def __init__(
         self,
@@ -117,7 +85,7 @@ class RNNCell(_Cell):
     ) -> None:
         super().__init__(input_size, hidden_size, bias, dtype=dtype)
         self.nonlinearity = nonlinearity
-        self._step = _nonlinear("RNNCell", nonlinearity)
+        self._cell = _plain("RNNCell", nonlinearity)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._next(input, None if hx is None else (hx,))[0]
@@ -126,8 +94,7 @@ class RNNCell(_Cell):
 class LSTMCell(_Cell):
     """One step of an LSTM: (N, input_size) and (h, c), both (N, hidden_size), to the next (h, c)."""
 
-    _gates = 4
-    _step = staticmethod(_lstm_step)
+    _cell = Lstm()
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
         h, c = self._next(input, hx)
@@ -137,8 +104,7 @@ class LSTMCell(_Cell):
 class GRUCell(_Cell):
     """One step of a GRU: (N, input_size) and h, (N, hidden_size), to the next h."""
 
-    _gates = 3
-    _step = staticmethod(_gru_step)
+    _cell = Gru()
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         return self._next(input, None if hx is None else (hx,))[0]
@@ -147,8 +113,7 @@ class GRUCell(_Cell):
 class _Recurrent(Module):
     """Layers of cells over a sequence, perhaps in both directions."""
 
-    _gates: int
-    _step: Step
+    _cell: Cell
 
     def __init__(
         self,
@@ -177,7 +142,7 @@ class _Recurrent(Module):
         self.bidirectional = bidirectional
         self.proj_size = proj_size
         check_probability(type(self).__name__, self.dropout)
-        rows, out = self._gates * hidden_size, proj_size or hidden_size
+        rows, out = self._cell.gates * hidden_size, proj_size or hidden_size
         for layer in range(num_layers):
             width = input_size if layer == 0 else out * len(self._directions())
             for direction in self._directions():
@@ -230,7 +195,7 @@ class _Recurrent(Module):
     def _first_states(self, input: Tensor, state: State | None, single: bool) -> Iterator[State]:
         """The first state of each layer and direction: what was given, or zeros."""
         count, n = self.num_layers * len(self._directions()), input.shape[1]
-        widths = (self.proj_size or self.hidden_size, *([self.hidden_size] if self._gates == 4 else []))
+        widths = (self.proj_size or self.hidden_size, *([self.hidden_size] if isinstance(self._cell, Lstm) else []))
         if state is None:
             first = tuple(zeros((n, width), dtype=input.dtype) for width in widths)
             return iter([first] * count)
@@ -243,23 +208,13 @@ class _Recurrent(Module):
 
     def _scan(self, input: Tensor, state: State, end: str, backwards: bool) -> tuple[Tensor, State]:
         """One layer in one direction over (L, N, features): its outputs and its last state."""
-        length, n, _ = input.shape
-        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
-        parameters: list[Any] = [getattr(self, name + end, None) for name in names]
-        w_x, w_h, b_x, b_h, w_out = parameters
-        # the inputs' shares of all steps are one product
-        shares = reshape(F.linear(input, w_x, b_x), (length * n, -1))
-        outs = []
-        steps = split(shares, n, 0) if length else ()
-        for x in reversed(steps) if backwards else steps:
-            state = self._step(x, F.linear(state[0], w_h, b_h), state)
-            if w_out is not None:
-                state = (F.linear(state[0], w_out), *state[1:])
-            outs.append(state[0])
-        if backwards:
-            outs.reverse()
-        joined: Any = reshape(concat(outs, axis=0), (length, n, -1))
-        return joined, state
+        names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        parameters = tuple(getattr(self, name + end, None) for name in names)
+        w_out = getattr(self, "weight_hr" + end, None)
+        if w_out is not None or len(input) == 0:
+            return run_steps(self._cell, input, parameters, w_out, state, backwards)
+        out, *rest = Scan.apply(self._cell, backwards, input, *parameters, *state)
+        return out, (out[0 if backwards else -1], *rest)
 
     def extra_repr(self) -> str:
         shown = {
@@ -281,7 +236,7 @@ class RNN(_Recurrent):
     All may be without N. dropout: between the layers, while training. With two directions their outputs are joined.
     """
 
-    _gates = 1
+    _cell = _PLAIN["tanh"]
 
     def __init__(
         self,
@@ -298,7 +253,7 @@ class RNN(_Recurrent):
     ) -> None:
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
         self.nonlinearity = nonlinearity
-        self._step = _nonlinear("RNN", nonlinearity)
+        self._cell = _plain("RNN", nonlinearity)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
         out, (h,) = self._run(input, None if hx is None else (hx,))
@@ -308,8 +263,7 @@ class RNN(_Recurrent):
 class LSTM(_Recurrent):
     """Layers of LSTMCell, as RNN; the state is (h, c). proj_size: h is a linear map of the output, of that size."""
 
-    _gates = 4
-    _step = staticmethod(_lstm_step)
+    _cell = Lstm()
 
     def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         out, (h, c) = self._run(input, hx)
@@ -319,8 +273,7 @@ class LSTM(_Recurrent):
 class GRU(_Recurrent):
     """Layers of GRUCell, as RNN."""
 
-    _gates = 3
-    _step = staticmethod(_gru_step)
+    _cell = Gru()
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ import pytest
 from perflab import runtime as rt
 from perflab.runtime import nn, optim
 from perflab.runtime.nn import functional as F
+from perflab.runtime.nn.layers.scan import Cell, Gru, Lstm, Plain, Scan
 
 
 def sigmoid(x: Any) -> Any:
@@ -62,6 +63,32 @@ def test_a_layer_is_a_loop_over_its_cell(layer: Any, cell: Any) -> None:
     final = last[0] if isinstance(last, tuple) else last
     assert final.shape == (1, 2, 3)
     np.testing.assert_allclose(final[0].detach().numpy(), out[4].detach().numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(("reverse", "bias"), [(False, True), (True, False)])
+@pytest.mark.parametrize("cell", [Plain(relu=False), Lstm(), Gru()], ids=lambda cell: type(cell).__name__)
+def test_gradients_of_a_layer_and_their_gradients(cell: Cell, reverse: bool, bias: bool) -> None:
+    length, n, features, width = 3, 2, 2, 3
+    rows = cell.gates * width
+    shapes = [(length, n, features), (rows, features), (rows, width), *[(rows,)] * (2 * bias)]
+    shapes += [(n, width)] * (2 if isinstance(cell, Lstm) else 1)
+    inputs = [rt.randn(*shape, dtype=rt.float64, requires_grad=True) for shape in shapes]
+
+    def run(*given: Any) -> Any:
+        biases = given[3:5] if bias else (None, None)
+        return Scan.apply(cell, reverse, *given[:3], *biases, *given[5 if bias else 3 :])
+
+    assert rt.autograd.gradcheck(run, inputs)
+    assert rt.autograd.gradgradcheck(run, inputs)
+
+
+def test_a_layer_is_one_op_and_keeps_nothing_without_gradients() -> None:
+    layer = nn.LSTM(2, 3)
+    out, _ = layer(rt.zeros(4, 2, 2))
+    assert out.grad_fn is not None and out.grad_fn.name() == "ScanBackward"
+    for parameter in layer.parameters():
+        parameter.requires_grad_(False)
+    assert layer(rt.zeros(4, 2, 2))[0].grad_fn is None
 
 
 def test_the_other_direction_is_the_layer_on_the_reversed_sequence() -> None:
