@@ -257,13 +257,19 @@ class ChromeParser:
     """Chrome trace JSON into columns, piece by piece; see core/chrome_parse.h."""
 
     done: bool
+    consumed: int
     events: int
+    strangers: int
+    odd_commas: int
+    not_numbers: int
+    trailing: int
+    had_events: bool
     metadata: bytes
     texts: list[bytes]
     threads: list[tuple[int, int]]
 
     def feed(self, piece: bytes) -> None: ...
-    def take_others(self) -> tuple[bytes, list[int]]: ...
+    def take_others(self) -> tuple[bytes, list[int], list[int]]: ...
     def take_slices(self) -> tuple[_Wide, _Wide, _Narrow, _Narrow, _Narrow, _Wide, _ParsedArgs]: ...
     def take_instants(self) -> tuple[_Wide, _Narrow, _Narrow, _Narrow, _ParsedArgs]: ...
     def take_counters(self) -> tuple[_Wide, _Narrow, _Narrow, _Narrow, NDArray[np.float64]]: ...

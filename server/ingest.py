@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from perflab.benchmarks import formats
 from perflab.benchmarks.errors import BenchmarkError
 from perflab.benchmarks.machine import Machine
-from perflab.profiler import chrome
+from perflab.profiler import importers
 from perflab.profiler.analysis.summary import summarize
 from perflab.profiler.errors import ProfilerError
 from perflab.profiler.trace import Trace
@@ -110,9 +110,11 @@ def _read_benchmarks(staged: Staged, label: Label) -> Arrival:
 
 
 def _read_trace(staged: Staged, label: Label) -> Arrival:
-    trace = chrome.read(staged.path, LARGEST_TRACE)
+    found = importers.read(staged.path, LARGEST_TRACE)
+    trace = found.trace
     if not (len(trace.slices) or len(trace.counters) or len(trace.instants)):
-        raise Refused(f"{label.name} is a trace without events; record at least one step and upload it again")
+        lost = next((f" {finding.what}" for finding in found.findings if finding.severity == "error"), "")
+        raise Refused(f"{label.name} is a trace without events; record at least one step and upload it again.{lost}")
     told = trace.metadata
     return _arrival(
         staged,

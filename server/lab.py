@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, Self
 
 from perflab.benchmarks.gate import GateOptions
-from perflab.profiler import chrome
+from perflab.profiler import importers
 from perflab.profiler.trace import Trace as FullTrace
 
 from .blobs import Blobs, FolderBlobs
@@ -118,7 +118,7 @@ class Lab(Protocol):
 
 def _events(blobs: Blobs, sha256: str) -> FullTrace:
     with blobs.open(sha256) as file:
-        return chrome.read(file)
+        return importers.read(file).trace
 
 
 class LocalLab:

@@ -9,7 +9,7 @@ import httpx
 from pydantic import TypeAdapter, ValidationError
 
 from perflab.benchmarks.gate import GateOptions
-from perflab.profiler import chrome
+from perflab.profiler import importers
 from perflab.profiler.trace import Trace as FullTrace
 
 from .errors import Ambiguous, LabError, NotFound, Refused, Unreachable
@@ -97,7 +97,7 @@ class RemoteLab:
 
     def read_trace(self, id: int) -> FullTrace:
         with self.trace_file(id) as file:
-            return chrome.read(file)
+            return importers.read(file).trace
 
     def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:
         return self._get(list[ProjectBenchmark], "benchmarks", project=project)

@@ -1,4 +1,4 @@
-// The text of Chrome traces, for profiler/chrome_write.py and chrome_read.py.
+// The text of Chrome traces, for profiler/chrome_write.py and importers/chrome.py.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
@@ -126,12 +126,18 @@ void bind_parser(nb::module_& m) {
              try {
                nb::gil_scoped_release release;
                parser.feed(text);
-             } catch (const NotPlain& e) {
+             } catch (const NotJson& e) {
                throw nb::value_error(e.what());
              }
            })
       .def_prop_ro("done", &ChromeParser::done)
-      .def_prop_ro("events", [](const ChromeParser& parser) { return parser.events; })
+      .def_ro("consumed", &ChromeParser::consumed)
+      .def_ro("events", &ChromeParser::events)
+      .def_ro("strangers", &ChromeParser::strangers)
+      .def_ro("odd_commas", &ChromeParser::odd_commas)
+      .def_ro("not_numbers", &ChromeParser::not_numbers)
+      .def_ro("trailing", &ChromeParser::trailing)
+      .def_ro("had_events", &ChromeParser::had_events)
       .def_prop_ro("metadata",
                    [](const ChromeParser& parser) { return nb::bytes(parser.metadata.data(), parser.metadata.size()); })
       .def_prop_ro("threads", [](const ChromeParser& parser) { return parser.threads; })
@@ -140,7 +146,8 @@ void bind_parser(nb::module_& m) {
            [](ChromeParser& parser) {
              nb::bytes others(parser.others.data(), parser.others.size());
              parser.others.clear();
-             return nb::make_tuple(others, std::exchange(parser.other_places, {}));
+             return nb::make_tuple(others, std::exchange(parser.other_places, {}),
+                                   std::exchange(parser.other_times, {}));
            })
       .def("take_slices",
            [](ChromeParser& parser) {

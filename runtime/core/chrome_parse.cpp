@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <bitset>
 #include <charconv>
 #include <cstring>
 
@@ -23,21 +24,20 @@ const char* skip_space(const char* p, const char* end) {
 
 const char* skip_string(const char* p, const char* end) {
   for (++p; p < end; ++p) {
-    unsigned char c = static_cast<unsigned char>(*p);
-    if (c == '"') return p + 1;
-    if (c < 0x20) throw NotPlain();
-    if (c == '\\' && ++p == end) return nullptr;
+    if (*p == '"') return p + 1;
+    if (*p == '\\' && ++p == end) return nullptr;
   }
   return nullptr;
 }
 
 const char* skip_number(const char* p, const char* end) {
   auto digits = [&] {
-    if (p < end && !is_digit(*p)) throw NotPlain();
+    if (p < end && !is_digit(*p)) throw NotJson();
     while (p < end && is_digit(*p)) ++p;
   };
   if (*p == '-') ++p;
-  if (p + 1 < end && *p == '0' && is_digit(p[1])) throw NotPlain();
+  if (p < end && !is_digit(*p)) throw NotJson();
+  if (p + 1 < end && *p == '0' && is_digit(p[1])) throw NotJson();
   digits();
   if (p < end && *p == '.') ++p, digits();
   if (p < end && (*p == 'e' || *p == 'E')) {
@@ -49,13 +49,32 @@ const char* skip_number(const char* p, const char* end) {
 
 const char* skip_word(const char* p, const char* end, Text word) {
   if (static_cast<size_t>(end - p) < word.size()) return nullptr;
-  if (Text(p, word.size()) != word) throw NotPlain();
+  if (Text(p, word.size()) != word) throw NotJson();
   return p + word.size();
 }
 
-// Brackets are counted, not matched: what an argument holds is parsed again before it is shown.
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// Words that stand for no number, as languages spell them that write JSON by printing numbers.
+bool is_no_number(Text value) {
+  if (!value.empty() && (value[0] == '-' || value[0] == '+')) value.remove_prefix(1);
+  constexpr Text kWords[] = {"NaN", "nan", "Infinity", "inf", "Inf", "infinity"};
+  return std::find(std::begin(kWords), std::end(kWords), value) != std::end(kWords);
+}
+
+const char* skip_no_number(const char* p, const char* end) {
+  const char* first = p++;
+  while (p < end && is_letter(*p)) ++p;
+  if (p == end) return nullptr;
+  if (!is_no_number({first, static_cast<size_t>(p - first)})) throw NotJson();
+  return p;
+}
+
+constexpr size_t kDeepest = 200;  // lists and objects in each other; whoever parses these again uses a stack
+
 const char* skip_nested(const char* p, const char* end) {
-  int64_t depth = 0;
+  std::bitset<kDeepest> is_list;  // by depth
+  size_t depth = 0;
   while (p < end) {
     char c = *p;
     if (c == '"') {
@@ -63,8 +82,14 @@ const char* skip_nested(const char* p, const char* end) {
       continue;
     }
     ++p;
-    if (c == '[' || c == '{') ++depth;
-    if ((c == ']' || c == '}') && --depth == 0) return p;
+    if (c == '[' || c == '{') {
+      if (depth == kDeepest) throw NotJson();
+      is_list[depth++] = c == '[';
+    }
+    if (c == ']' || c == '}') {
+      if (is_list[--depth] != (c == ']')) throw NotJson();
+      if (depth == 0) return p;
+    }
   }
   return nullptr;
 }
@@ -81,10 +106,14 @@ const char* skip_value(const char* p, const char* end) {
     case 'f':
       return skip_word(p, end, "false");
     case 'n':
-      return skip_word(p, end, "null");
+      if (p + 1 == end) return nullptr;
+      return p[1] == 'u' ? skip_word(p, end, "null") : skip_no_number(p, end);
+    case '-':
+    case '+':
+      if (p + 1 == end) return nullptr;
+      return is_letter(p[1]) ? skip_no_number(p, end) : skip_number(p, end);
     default:
-      if (*p != '-' && !is_digit(*p)) throw NotPlain();
-      return skip_number(p, end);
+      return is_letter(*p) ? skip_no_number(p, end) : skip_number(p, end);
   }
 }
 
@@ -92,15 +121,15 @@ const char* skip_value(const char* p, const char* end) {
 template <class F>
 const char* members(const char* p, const char* end, F&& take) {
   p = skip_space(p + 1, end);
-  if (p < end && *p == '}') return p + 1;
   while (p < end) {
-    if (*p != '"') throw NotPlain();
+    if (*p == '}') return p + 1;
+    if (*p != '"') throw NotJson();
     const char* key = p;
     if (!(p = skip_string(p, end))) return nullptr;
     Text name(key, static_cast<size_t>(p - key));
     p = skip_space(p, end);
     if (p == end) return nullptr;
-    if (*p != ':') throw NotPlain();
+    if (*p != ':') throw NotJson();
     p = skip_space(p + 1, end);
     if (p == end) return nullptr;
     const char* value = p;
@@ -109,7 +138,7 @@ const char* members(const char* p, const char* end, F&& take) {
     p = skip_space(p, end);
     if (p == end) return nullptr;
     if (*p == '}') return p + 1;
-    if (*p != ',') throw NotPlain();
+    if (*p != ',') throw NotJson();
     p = skip_space(p + 1, end);
   }
   return nullptr;
@@ -149,10 +178,10 @@ ParsedKind parse(Text value, int64_t& word) {
     word = *p == 't';
     return ParsedKind::kBool;
   }
-  if (*p != '-' && !is_digit(*p)) return ParsedKind::kText;
+  if ((*p != '-' && !is_digit(*p)) || is_no_number(value)) return ParsedKind::kText;
   if (value.find_first_of(".eE") != Text::npos) {
     double number;
-    if (std::from_chars(p, end, number).ec != std::errc{}) throw NotPlain();
+    if (std::from_chars(p, end, number).ec != std::errc{}) return ParsedKind::kText;  // beyond what a double holds
     word = std::bit_cast<int64_t>(number);
     return ParsedKind::kFloat;
   }
@@ -212,7 +241,12 @@ struct ChromeParser::Event {
 void ChromeParser::feed(Text piece) {
   rest_.append(piece);
   const char *p = rest_.data(), *end = p + rest_.size();
-  while (const char* next = step(p, end)) p = next;
+  try {
+    while (const char* next = step(p, end)) consumed += next - p, p = next;
+  } catch (const NotJson&) {
+    rest_.clear();
+    throw;
+  }
   rest_.erase(0, static_cast<size_t>(p - rest_.data()));
 }
 
@@ -228,40 +262,40 @@ const char* ChromeParser::step(const char* p, const char* end) {
     case State::kEvents:
       return event(p, end);
     default:
-      throw NotPlain();  // something behind the document
+      trailing += end - p;
+      return end;
   }
 }
 
 const char* ChromeParser::begin(const char* p, const char*) {
-  if (*p != '{' && *p != '[') throw NotPlain();
-  in_object_ = *p == '{';
+  if (*p != '{' && *p != '[') throw NotJson();
+  in_object_ = *p == '{', had_events = !in_object_;
   state_ = in_object_ ? State::kKey : State::kEvents;
   return p + 1;
 }
 
 const char* ChromeParser::key(const char* p, const char* end) {
   if (*p == '}') {
-    if (!had_events_) throw NotPlain();
     state_ = State::kDone;
     return p + 1;
   }
   if (!first_) {
-    if (*p != ',') throw NotPlain();
+    if (*p != ',') throw NotJson();
     p = skip_space(p + 1, end);
     if (p == end) return nullptr;
+    if (*p == '}') return p;
   }
-  if (*p != '"') throw NotPlain();
+  if (*p != '"') throw NotJson();
   const char* name = p;
   if (!(p = skip_string(p, end))) return nullptr;
   Text text(name, static_cast<size_t>(p - name));
   p = skip_space(p, end);
   if (p == end) return nullptr;
-  if (*p != ':') throw NotPlain();
+  if (*p != ':') throw NotJson();
   p = skip_space(p + 1, end);
   if (p == end) return nullptr;
-  if (text == "\"traceEvents\"") {
-    if (*p != '[' || had_events_) throw NotPlain();
-    state_ = State::kEvents, had_events_ = first_ = true;
+  if (text == "\"traceEvents\"" && *p == '[') {
+    state_ = State::kEvents, had_events = first_ = true;
     return p + 1;
   }
   const char* value = p;
@@ -273,17 +307,23 @@ const char* ChromeParser::key(const char* p, const char* end) {
 }
 
 const char* ChromeParser::event(const char* p, const char* end) {
-  if (*p == ']') {
-    state_ = in_object_ ? State::kKey : State::kDone;
-    first_ = false;
-    return p + 1;
-  }
-  if (!first_) {
-    if (*p != ',') throw NotPlain();
+  int commas = 0;
+  while (*p == ',') {
+    ++commas;
     p = skip_space(p + 1, end);
     if (p == end) return nullptr;
   }
-  if (*p != '{') throw NotPlain();
+  bool odd = commas != (first_ || *p == ']' ? 0 : 1);
+  if (*p == ']') {
+    state_ = in_object_ ? State::kKey : State::kDone;
+    odd_commas += odd, first_ = false;
+    return p + 1;
+  }
+  if (*p != '{') {  // no event; it has a place all the same
+    const char* next = skip_value(p, end);
+    if (next) ++events, ++strangers, odd_commas += odd, first_ = false;
+    return next;
+  }
   Event e;
   const char* next = members(p, end, [&e](Text key, Text value) {
     if (key == "\"ph\"")
@@ -306,7 +346,7 @@ const char* ChromeParser::event(const char* p, const char* end) {
       e.args = value;
   });
   if (!next) return nullptr;
-  ++events, first_ = false;
+  ++events, odd_commas += odd, first_ = false;
   take(e, Text(p, static_cast<size_t>(next - p)));
   return next;
 }
@@ -339,13 +379,14 @@ void ChromeParser::take(const Event& e, Text text) {
   if (!others.empty()) others += ',';
   others += text;
   other_places.push_back(events);
+  int64_t time;
+  other_times.push_back(nanoseconds(e.time, time) ? time : kNoTime);
 }
 
 bool ChromeParser::take_slice(const Event& e) {
-  int64_t start, duration = 0;
+  int64_t start, duration = kNoTime;
   bool lasts = !e.duration.empty() && e.duration != "null";
   if (!nanoseconds(e.time, start) || (lasts && !nanoseconds(e.duration, duration))) return false;
-  duration = std::max<int64_t>(duration, 0);
   take_args(slices.args, static_cast<int64_t>(slices.start.size()));
   slices.start.push_back(start), slices.duration.push_back(duration), slices.place.push_back(events);
   slices.thread.push_back(thread(e));
@@ -368,7 +409,7 @@ bool ChromeParser::take_counter(const Event& e) {
   for (auto [key, value] : args_) {
     int64_t word = 0;
     ParsedKind kind = parse(value, word);
-    if (kind == ParsedKind::kText && (value[0] == '-' || is_digit(value[0]))) return false;  // beyond 64 bits
+    if (kind == ParsedKind::kText && !is_no_number(value) && (value[0] == '-' || is_digit(value[0]))) return false;
     if (kind != ParsedKind::kInt && kind != ParsedKind::kFloat) continue;
     counters.time.push_back(time), counters.thread.push_back(thread(e));
     counters.name.push_back(text_or_none(e.name)), counters.series.push_back(texts.id(key));
@@ -383,7 +424,11 @@ void ChromeParser::take_args(ParsedArgs& args, int64_t event) {
     if (column == args.columns.size()) args.columns.emplace_back();
     int64_t word = 0;
     ParsedKind kind = parse(value, word);
-    if (kind == ParsedKind::kText) word = texts.id(value);
+    if (kind == ParsedKind::kText) {
+      bool is_number = !is_no_number(value);
+      not_numbers += !is_number;
+      word = texts.id(is_number ? value : "null");
+    }
     ParsedArg& arg = args.columns[column];
     arg.event.push_back(event), arg.value.push_back(word), arg.kind.push_back(kind);
   }

@@ -1,8 +1,10 @@
-// Chrome trace JSON into columns: the inner loop of profiler/chrome_read.py.
+// Chrome trace JSON into columns: the inner loop of profiler/importers/chrome.py.
 //
 // Complete slices, instants and counters that are written plainly become columns; every other event is handed on as its
-// text, in order, and so is a file whose JSON is not plain (NotPlain): Python reads those. Texts (names, categories,
-// thread ids, values of arguments that are no numbers) are kept once, as they are written, and stand in columns by id.
+// text, in order: Python reads those. Texts (names, categories, thread ids, values of arguments that are no numbers)
+// are kept once, as they are written, and stand in columns by id. What tracers are known to write although it is not
+// JSON (NaN, raw control bytes, commas too many or too few) is put up with; of a file that is cut short or damaged, the
+// events before that place have been taken.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -15,10 +17,8 @@
 
 namespace perflab {
 
-// What was read is not JSON as nearly every tracer writes it. Where and how is for a slower, more patient reader to
-// say.
-struct NotPlain : std::runtime_error {
-  NotPlain() : runtime_error("not plain JSON") {}
+struct NotJson : std::runtime_error {  // from the byte `consumed` on
+  NotJson() : runtime_error("not JSON") {}
 };
 
 class TextTable {  // different texts, by id
@@ -37,6 +37,8 @@ class TextTable {  // different texts, by id
   std::vector<int32_t> slots_;
 };
 
+constexpr int64_t kNoTime = INT64_MIN;  // a duration that an event does not have, a time that is no plain decimal
+
 enum class ParsedKind : uint8_t { kInt, kFloat, kBool, kText };
 
 struct ParsedArg {                    // one key over all events that have it
@@ -48,7 +50,7 @@ struct ParsedArgs {
   std::vector<ParsedArg> columns;
 };
 struct ParsedSlices {
-  std::vector<int64_t> start, duration, place;  // ns; place: of the event in the file
+  std::vector<int64_t> start, duration, place;  // ns, as written: negative or kNoTime; place: of the event in the file
   std::vector<int32_t> thread, name, category;
   ParsedArgs args;
 };
@@ -65,11 +67,17 @@ struct ParsedCounters {
 
 class ChromeParser {
  public:
-  // Takes the next piece of the file; throws NotPlain, after which nothing more can be fed.
+  // Takes the next piece of the file; throws NotJson, after which nothing more can be fed.
   void feed(std::string_view piece);
   bool done() const { return state_ == State::kDone; }  // the document is whole
 
-  int64_t events = 0;  // so far, of any kind
+  int64_t consumed = 0;     // bytes, up to the end of the last whole element
+  int64_t events = 0;       // so far, of any kind
+  int64_t strangers = 0;    // of them, what is no object
+  int64_t odd_commas = 0;   // between events: too many or too few
+  int64_t not_numbers = 0;  // values of arguments such as NaN, taken for null
+  int64_t trailing = 0;     // bytes behind the document
+  bool had_events = false;  // the list has begun
   TextTable texts;
   std::vector<std::pair<int32_t, int32_t>> threads;  // texts of pid and tid, by number of the thread; -1: none
   ParsedSlices slices;
@@ -77,6 +85,7 @@ class ChromeParser {
   ParsedCounters counters;
   std::string others;                 // events that are not in the columns, joined by commas
   std::vector<int64_t> other_places;  // their places in the file
+  std::vector<int64_t> other_times;   // ns, or kNoTime
   std::string metadata;               // what else the object holds, as the inside of an object
 
  private:
@@ -96,7 +105,7 @@ class ChromeParser {
   int32_t thread(const Event&);
 
   State state_ = State::kBegin;
-  bool in_object_ = false, had_events_ = false, first_ = true;
+  bool in_object_ = false, first_ = true;
   std::string rest_;  // of the last piece
   std::vector<std::pair<std::string_view, std::string_view>> args_;
   std::unordered_map<uint64_t, int32_t> thread_numbers_;  // by both texts

@@ -28,7 +28,7 @@ TEST(a_document_becomes_columns) {
   CHECK(p.instants.time == std::vector<int64_t>{4000} && p.instants.category[0] == -1);
   CHECK(p.counters.value == std::vector<double>{1, 2.5});
   CHECK(p.others == R"({"ph":"B","name":"n","pid":1,"tid":2,"ts":3})");
-  CHECK(p.other_places == std::vector<int64_t>{2});
+  CHECK(p.other_places == std::vector<int64_t>{2} && p.other_times == std::vector<int64_t>{3000});
   CHECK(p.metadata == R"("a":[1, "]"],"z":null)");
 }
 
@@ -57,9 +57,33 @@ TEST(a_document_cut_short_is_not_done) {
   }
 }
 
-TEST(what_is_no_plain_json_is_refused) {
-  for (std::string_view text : {"[1]", "[{]", "{\"traceEvents\":1}", "[{}],", "[{\"a\":nul}]", "[{\"a\":1 2}]"})
-    CHECK_THROWS(NotPlain, ChromeParser().feed(text));
+TEST(what_is_no_json_is_refused_where_it_begins) {
+  constexpr std::string_view kGood = R"([{"ph":"X","ts":1},)";
+  for (std::string_view bad :
+       {"{]", "tru?", "{\"a\":nul?}", "{\"a\":1 2}", "{\"a\":[1}}", "{'a':1}", "{\"a\":01}", "-"}) {
+    ChromeParser p;
+    CHECK_THROWS(NotJson, p.feed(std::string(kGood) + std::string(bad) + " ]"));
+    CHECK(p.events == 1 && p.slices.start.size() == 1);
+    CHECK(p.consumed == static_cast<int64_t>(kGood.size()) - 1);
+  }
+  CHECK_THROWS(NotJson, ChromeParser().feed("[" + std::string(300, '[')));
+}
+
+TEST(what_tracers_write_beside_json_is_put_up_with) {
+  ChromeParser p;
+  p.feed(
+      "[{\"ph\":\"X\",\"ts\":1,\"dur\":-2,\"name\":\"a\tb\",\"args\":{\"v\":NaN,\"w\":-inf,}} "
+      "7,,{\"ph\":\"X\",\"ts\":2},]!");
+  CHECK(p.done() && p.events == 3 && p.strangers == 1 && p.odd_commas == 3 && p.not_numbers == 2 && p.trailing == 1);
+  CHECK(p.slices.duration == (std::vector<int64_t>{-2000, kNoTime}));
+  CHECK(p.slices.place == (std::vector<int64_t>{1, 3}));
+  CHECK(p.texts.at(static_cast<size_t>(p.slices.args.columns[0].value[0])) == "null");
+}
+
+TEST(a_document_without_events_is_its_own_metadata) {
+  ChromeParser p;
+  p.feed(R"({"traceEvents":{},"b":1})");
+  CHECK(p.done() && !p.had_events && p.metadata == R"("traceEvents":{},"b":1)");
 }
 
 TEST(equal_texts_have_one_id) {

@@ -1,20 +1,23 @@
 """Gives a TraceBuilder the events that the core parsed into columns."""
 
 from collections.abc import Callable
+from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
-from .builder import TraceBuilder
-from .trace import Int32s, Int64s, Json
+from ..builder import TraceBuilder
+from ..trace import Int32s, Int64s, Json
+from . import lenient
+from .findings import Findings
 
 if TYPE_CHECKING:
     from perflab.runtime._core import ChromeParser
 
 # What each word of an argument's column is: ParsedKind in core/chrome_parse.h.
 _INT, _FLOAT, _BOOL, _TEXT = range(4)
+NO_TIME = -(2**63)  # kNoTime there
 ParsedArgs: TypeAlias = dict[bytes, tuple[Int64s, Int64s, NDArray[np.uint8]]]  # by key: events, words, kinds
 GiveArgs: TypeAlias = Callable[..., None]
 
@@ -22,19 +25,58 @@ GiveArgs: TypeAlias = Callable[..., None]
 class ParsedColumns:
     """What a parser has taken in, once the file has ended. `thread` gives the number of a pid and a tid."""
 
-    def __init__(self, parser: "ChromeParser", builder: TraceBuilder, thread: Callable[[Json, Json], int]) -> None:
+    def __init__(
+        self,
+        parser: "ChromeParser",
+        builder: TraceBuilder,
+        thread: Callable[[Json, Json], int],
+        findings: Findings,
+    ) -> None:
         self._parser = parser
         self._builder = builder
-        self._texts: list[Json] = [orjson.loads(text) for text in parser.texts]
+        self._findings = findings
+        self._texts: list[Json] = [self._text(text) for text in parser.texts]
         self._texts.append(None)  # what an event does not say has the number -1
         pairs = [(self._texts[pid], self._texts[tid]) for pid, tid in parser.threads]
         self._threads = np.array([thread(pid, tid) for pid, tid in pairs], dtype=np.int32)
         self._strings = np.full(len(self._texts), -1, dtype=np.int32)  # by text: its id in the builder
         self.last_ns = 0  # when the last of them ends
 
+    def _text(self, text: bytes) -> Json:
+        """A value that is no plain number."""
+        try:
+            value = lenient.loads(text)
+        except ValueError:
+            self._findings.add("not-json", examples=[ascii(text[:60].decode("utf-8", "replace"))])
+            return None
+        if isinstance(value, str):
+            if "\ufffd" in value:
+                self._findings.add("lossy-names", examples=[value[:60]])
+            elif not value.isprintable() and any(byte < 0x20 for byte in text):
+                self._findings.add("raw-text", examples=[ascii(value[:60])])
+        elif isinstance(value, float) and not isfinite(value):
+            return None
+        return value
+
     def give_slices(self) -> Int64s:
         """Gives the complete slices; their places in the file."""
-        start, duration, thread, name, category, place, args = self._parser.take_slices()
+        start, written, thread, name, category, place, args = self._parser.take_slices()
+        duration = np.maximum(written, 0)
+
+        def told(rows: Int64s) -> list[str]:
+            return [
+                f"{plain(self._texts[name[row]])!r} at {start[row]:,} ns (event {place[row]:,})"
+                for row in rows[:3].tolist()
+            ]
+
+        absent = written == NO_TIME
+        later = np.flatnonzero(np.diff(start) < 0) + 1
+        for kind, rows in (
+            ("no-duration", np.flatnonzero(absent)),
+            ("negative-duration", np.flatnonzero((written < 0) & ~absent)),
+            ("unsorted", later),
+        ):
+            self._findings.add(kind, len(rows), told(rows))
         self._meet(start + duration)
         first = self._builder.slices(
             start, duration, self._threads[thread], self._string_ids(name), self._string_ids(category)
@@ -71,7 +113,7 @@ class ParsedColumns:
     def _give_args(self, give: GiveArgs, first: int, columns: ParsedArgs) -> None:
         for key, (events, words, kinds) in columns.items():
             values, table = self._values(words, kinds)
-            give(orjson.loads(key), first + events, values, table)
+            give(plain(self._text(key)), first + events, values, table)
 
     def _values(self, words: Int64s, kinds: NDArray[np.uint8]) -> tuple[Any, list[Json] | None]:
         """Values as `TraceBuilder.slice_args` takes them: an array of one type, or ids and the table they are of."""

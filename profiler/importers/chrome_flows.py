@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .trace import Flows, Int64s, Slices
+from ..trace import Flows, Int64s, Slices
+from .findings import Findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +24,10 @@ class FlowPoint:
     at_next: bool  # it belongs to the next slice that begins, not to the one around it
 
 
-def bind(points: Sequence[FlowPoint], slices: Slices, threads: Sequence[int], places: Int64s) -> Flows:
-    """The arrows between slices that `points` describe; ends that meet no slice or no partner are left out.
+def bind(
+    points: Sequence[FlowPoint], slices: Slices, threads: Sequence[int], places: Int64s, findings: Findings
+) -> Flows:
+    """The arrows between slices that `points` describe; ends that meet no slice or no partner are left out and found.
 
     `threads` holds the thread of every track, `places` the place in the file of every slice.
     """
@@ -34,20 +37,31 @@ def bind(points: Sequence[FlowPoint], slices: Slices, threads: Sequence[int], pl
         by_key[point.key].append(point)
     found: list[tuple[int, int, int]] = []
     for group in by_key.values():
-        found.extend(_pair(group, finder))
+        phases = {point.phase for point in group}
+        if phases == {"s"}:
+            findings.add("lone-flow-start", examples=[_told(group[0])])
+        elif "s" not in phases:
+            findings.add("lone-flow-end", examples=[_told(group[0])])
+        rows = [finder.row_of(point) for point in group]
+        unbound = [point for point, row in zip(group, rows, strict=True) if row < 0]
+        findings.add("unbound-flow", len(unbound), map(_told, unbound))
+        found.extend(_pair(group, rows))
     found.sort()
     source, target, name = np.array(found, dtype=np.int64).reshape(-1, 3).T
     return Flows(name.astype(np.int32), source, target)
 
 
-def _pair(group: list[FlowPoint], finder: "_Finder") -> list[tuple[int, int, int]]:
+def _told(point: FlowPoint) -> str:
+    return f"event {point.place:,} at {point.time:,} ns"
+
+
+def _pair(group: list[FlowPoint], rows: list[int]) -> list[tuple[int, int, int]]:
     """(source, target, name) of each step of a flow. A lone start comes first, whatever the clocks of devices say."""
     starts = sum(point.phase == "s" for point in group)
-    group.sort(key=lambda point: (starts == 1 and point.phase != "s", point.time))
+    ends = sorted(zip(group, rows, strict=True), key=lambda end: (starts == 1 and end[0].phase != "s", end[0].time))
     arrows = []
     source = -1
-    for point in group:
-        row = finder.row_of(point)
+    for point, row in ends:
         if row < 0:
             continue
         if point.phase != "s" and source >= 0:

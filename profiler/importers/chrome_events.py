@@ -4,17 +4,18 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .args import spelling
-from .builder import TraceBuilder
-from .chrome_columns import ParsedColumns, counter_name, plain
+from ..args import spelling
+from ..builder import TraceBuilder
+from ..trace import Int64s, Json, Trace, Track
+from .chrome_columns import NO_TIME, ParsedColumns, counter_name, plain
 from .chrome_flows import FlowPoint, bind
-from .trace import Int64s, Json, Trace, Track
+from .findings import Findings
 
 if TYPE_CHECKING:
     from perflab.runtime._core import ChromeParser
@@ -32,7 +33,7 @@ _BUFFERED = 1 << 14  # events kept as objects; long lists of them would slow the
 class _Edge:
     """A begin or an end of a slice."""
 
-    time: float
+    time: int  # ns
     is_begin: bool
     event: Event
     place: int
@@ -41,24 +42,28 @@ class _Edge:
 class EventReader:
     """Takes events in the order of the file, then builds the trace."""
 
-    def __init__(self) -> None:
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
         self._builder = TraceBuilder()
         self._threads: dict[Thread, int] = {}
         self._thread_names: dict[Thread, str] = {}
         self._process_names: dict[int | str, str] = {}
+        self.known = 0  # events with a phase of the format
+        self._singles = 0  # events that came one by one
         self._place = 0  # of an event in the file
-        self._last = 0.0  # moment of what is flushed, in microseconds
+        self._time: int | None = None  # of the event, in ns
+        self._last = 0  # moment of what is flushed
         self._added = 0  # slices and instants so far: their handles
         self._added_instants = 0
-        self._slices: list[tuple[float, float, int, int, int, int]] = []
-        self._instants: list[tuple[float, int, int, int]] = []
-        self._counters: list[tuple[float, int, int, float]] = []
+        self._slices: list[tuple[int, int, int, int, int, int]] = []
+        self._instants: list[tuple[int, int, int, int]] = []
+        self._counters: list[tuple[int, int, int, float]] = []
         self._slice_args: ArgRows = defaultdict(list)
         self._instant_args: ArgRows = defaultdict(list)
         self._shared: dict[bytes | str, Json] = {}  # values of arguments, one of equal ones
         self._places: list[Int64s] = []  # of slices in the file
         self._edges: dict[int, list[_Edge]] = defaultdict(list)
-        self._flow_ends: list[tuple[Event, float, Thread, int]] = []
+        self._flow_ends: list[tuple[Event, int, Thread, int]] = []
         self._handlers = {
             "X": self._complete,
             **dict.fromkeys("BE", self._edge),
@@ -70,48 +75,56 @@ class EventReader:
             "M": self._name,
         }
 
-    def add(self, events: Sequence[Json], places: Iterable[int] | None = None) -> int:
-        """Take events in, from these places in the file, else from one after the other; how many of them had a phase
-        of the format."""
-        known = 0
-        for event, place in zip(events, places or count(self._place + 1), strict=False):
+    def add(
+        self, events: Sequence[Json], places: Iterable[int] | None = None, times: Iterable[int] | None = None
+    ) -> None:
+        """Take events in, from these places in the file, else from one after the other. `times` are their moments in
+        ns, NO_TIME where what an event says of it is to be read."""
+        for event, place, time in zip(events, places or count(self._place + 1), times or repeat(NO_TIME), strict=False):
             self._place = place
+            self._singles += 1
             phase = event.get("ph") if isinstance(event, dict) else None
             handler = self._handlers.get(phase) if isinstance(phase, str) else None
             if handler is not None:
-                handler(event)
-                known += 1
+                self.known += 1
+                self._time = nanoseconds(event.get("ts")) if time == NO_TIME else time
+                if self._time is None and phase != "M":
+                    self._findings.add("no-time", examples=[self._told(event)])
+                else:
+                    handler(event)
             elif isinstance(phase, str) and phase in _SILENT:
-                known += 1
+                self.known += 1
+            elif event != {}:  # which ends the lists of some tools
+                self._findings.add("unknown-event", examples=[f"event {place:,}: {ascii(event)[:60]}"])
             if len(self._slices) + len(self._instants) + len(self._counters) >= _BUFFERED:
                 self._flush()
-        return known
+
+    def _told(self, event: Event) -> str:
+        return f"{plain(event.get('name'))!r} (event {self._place:,})"
 
     def add_parsed(self, parser: "ChromeParser") -> None:
         """Take in the columns of a parser whose file has ended."""
         self._flush()
-        columns = ParsedColumns(parser, self._builder, self._number)
+        columns = ParsedColumns(parser, self._builder, self._number, self._findings)
         places = columns.give_slices()
         self._places.append(places)
         self._added += len(places)
         self._added_instants += columns.give_instants()
         columns.give_counters()
-        self._last = max(self._last, columns.last_ns / 1000)
+        self.known += parser.events - parser.strangers - self._singles
+        self._last = max(self._last, columns.last_ns)
 
     def _number(self, pid: Json, tid: Json) -> int:
         return self._threads.setdefault(_thread_of({"pid": pid, "tid": tid}), len(self._threads))
 
     def _complete(self, event: Event) -> None:
-        time, duration = event.get("ts"), event.get("dur")
-        if type(time) is not float or not -_FURTHEST_US < time < _FURTHEST_US:
-            time = _number(time)
-            if time is None:
-                return
-        if type(duration) is not float or not 0 <= duration < _FURTHEST_US:
-            duration = max(_number(duration) or 0, 0)
-        self._add_slice(event, time, duration, self._thread(event), self._place)
+        assert self._time is not None
+        written = nanoseconds(event.get("dur"))
+        if written is None or written < 0:
+            self._findings.add("no-duration" if written is None else "negative-duration", examples=[self._told(event)])
+        self._add_slice(event, self._time, max(written or 0, 0), self._thread(event), self._place)
 
-    def _add_slice(self, event: Event, time: float, duration: float, thread: int, place: int) -> int:
+    def _add_slice(self, event: Event, time: int, duration: int, thread: int, place: int) -> int:
         text = self._builder.string
         name, category = text(plain(event.get("name"))), text(plain(event.get("cat")))
         self._slices.append((time, duration, thread, name, category, place))
@@ -132,15 +145,13 @@ class EventReader:
             columns[key].append((handle, value))
 
     def _edge(self, event: Event) -> None:
-        time = _number(event.get("ts"))
-        if time is not None:
-            self._edges[self._thread(event)].append(_Edge(time, event["ph"] == "B", event, self._place))
+        assert self._time is not None
+        self._edges[self._thread(event)].append(_Edge(self._time, event["ph"] == "B", event, self._place))
 
     def _async_edge(self, event: Event) -> None:
-        time = _number(event.get("ts"))
-        if time is not None:
-            edge = _Edge(time, event["ph"] in "bS", event, self._place)
-            self._edges[self._async_thread(event)].append(edge)
+        assert self._time is not None
+        edge = _Edge(self._time, event["ph"] in "bS", event, self._place)
+        self._edges[self._async_thread(event)].append(edge)
 
     def _instant(self, event: Event) -> None:
         self._add_instant(event, self._thread(event))
@@ -149,17 +160,15 @@ class EventReader:
         self._add_instant(event, self._async_thread(event))
 
     def _add_instant(self, event: Event, thread: int) -> None:
-        time = _number(event.get("ts"))
-        if time is None:
-            return
+        assert self._time is not None
         text = self._builder.string
-        self._instants.append((time, thread, text(plain(event.get("name"))), text(plain(event.get("cat")))))
+        self._instants.append((self._time, thread, text(plain(event.get("name"))), text(plain(event.get("cat")))))
         if event.get("args"):
             self._take_args(self._instant_args, self._added_instants, event["args"])
         self._added_instants += 1
 
     def _counter(self, event: Event) -> None:
-        time, args = _number(event.get("ts")), event.get("args")
+        time, args = self._time, event.get("args")
         if time is None or not isinstance(args, dict):
             return
         name = plain(event.get("name"))
@@ -171,9 +180,8 @@ class EventReader:
                 self._counters.append((time, self._thread(event), text, value))
 
     def _flow_end(self, event: Event) -> None:
-        time = _number(event.get("ts"))
-        if time is not None:
-            self._flow_ends.append((event, time, _thread_of(event), self._place))
+        assert self._time is not None
+        self._flow_ends.append((event, self._time, _thread_of(event), self._place))
 
     def _name(self, event: Event) -> None:
         args = event.get("args")
@@ -198,17 +206,17 @@ class EventReader:
         builder = self._builder
         if self._slices:
             time, duration, thread, name, category, place = zip(*self._slices, strict=True)
-            self._last = max(self._last, float((np.array(time, dtype=np.float64) + np.array(duration)).max()))
-            builder.slices(_nanoseconds(time), _nanoseconds(duration), thread, name, category)
+            self._last = max(self._last, *(begin + length for begin, length in zip(time, duration, strict=True)))
+            builder.slices(time, duration, thread, name, category)
             self._places.append(np.array(place))
         if self._instants:
             time, thread, name, category = zip(*self._instants, strict=True)
             self._last = max(self._last, *time)
-            builder.instants(_nanoseconds(time), thread, name, category)
+            builder.instants(time, thread, name, category)
         if self._counters:
             time, thread, name, value = zip(*self._counters, strict=True)
             self._last = max(self._last, *time)
-            builder.counters(_nanoseconds(time), thread, name, value)
+            builder.counters(time, thread, name, value)
         for give, columns in ((builder.slice_args, self._slice_args), (builder.instant_args, self._instant_args)):
             for key, rows in columns.items():
                 handles, values = zip(*rows, strict=True)
@@ -231,12 +239,11 @@ class EventReader:
         places = np.empty(len(trace.slices), dtype=np.int64)
         places[builder.row_of_slice] = np.concatenate([*self._places, np.empty(0, dtype=np.int64)])
         threads = [self._threads[track.pid, track.tid] for track in trace.tracks]
-        return replace(trace, flows=bind(points, trace.slices, threads, places))
+        return replace(trace, flows=bind(points, trace.slices, threads, places, self._findings))
 
     def _flow_points(self) -> list[FlowPoint]:
-        times = _nanoseconds([time for _, time, _, _ in self._flow_ends]).tolist()
         points = []
-        for (event, _, thread, place), time in zip(self._flow_ends, times, strict=True):
+        for event, time, thread, place in self._flow_ends:
             name, phase = plain(event.get("name")), event["ph"]
             key = (plain(event.get("cat")), name, plain(event.get("id", event.get("bind_id"))))
             at_next = phase == "f" and event.get("bp") != "e"
@@ -256,7 +263,10 @@ class EventReader:
                     opened.append(edge)
                     continue
                 begin = _take_begin(opened, edge.event.get("name"))
-                if begin is not None:
+                if begin is None:
+                    told = f"{plain(edge.event.get('name'))!r} at {edge.time:,} ns (event {edge.place:,})"
+                    self._findings.add("stray-end", examples=[told])
+                else:
                     handle = self._add_slice(begin.event, begin.time, edge.time - begin.time, thread, begin.place)
                     if edge.event.get("args"):
                         self._take_args(self._slice_args, handle, edge.event["args"])
@@ -264,6 +274,8 @@ class EventReader:
         for thread, begin in unfinished:
             handle = self._add_slice(begin.event, begin.time, self._last - begin.time, thread, begin.place)
             self._take_args(self._slice_args, handle, {"unfinished": True})
+            told = f"{plain(begin.event.get('name'))!r} from {begin.time:,} ns (event {begin.place:,})"
+            self._findings.add("unfinished", examples=[told])
 
 
 def _take_begin(opened: list[_Edge], name: Json) -> _Edge | None:
@@ -273,28 +285,22 @@ def _take_begin(opened: list[_Edge], name: Json) -> _Edge | None:
     return None
 
 
-def _number(value: Json) -> float | None:
-    """A time in microseconds, from a number or its text; None where it is neither or out of reach."""
-    if isinstance(value, str):
+def nanoseconds(microseconds: Json) -> int | None:
+    """A time from a number or its decimal text, rounded to the nearest; None where it is neither or out of reach."""
+    if type(microseconds) is int:
+        return microseconds * 1000 if -_FURTHEST_US < microseconds < _FURTHEST_US else None
+    if isinstance(microseconds, str):
         try:
-            value = float(value)
-        except ValueError:
+            exact = Decimal(microseconds)
+        except InvalidOperation:
             return None
-    if type(value) not in (int, float) or not -_FURTHEST_US < value < _FURTHEST_US:
+        if not exact.is_finite() or not -_FURTHEST_US < exact < _FURTHEST_US:
+            return None
+        return int((exact * 1000).to_integral_value(ROUND_HALF_UP))
+    if type(microseconds) is not float or not -_FURTHEST_US < microseconds < _FURTHEST_US:
         return None
-    return value  # type: ignore[no-any-return]  # narrowed by the line above
-
-
-def _nanoseconds(microseconds: Sequence[float]) -> Int64s:
-    """Rounded to the nearest; exact for times with three decimals up to 50 days."""
-    times: NDArray[Any] = np.array(microseconds)
-    if times.dtype.kind == "i":
-        return np.asarray(times, dtype=np.int64) * 1000
-    times = times.astype(np.float64)
-    whole = np.floor(times)
-    rest = np.rint((times - whole) * 1000)
-    nanoseconds: Int64s = whole.astype(np.int64) * 1000 + rest.astype(np.int64)
-    return nanoseconds
+    whole = math.floor(microseconds)
+    return whole * 1000 + round((microseconds - whole) * 1000)
 
 
 def _thread_of(event: Event) -> Thread:

@@ -1,0 +1,133 @@
+"""Reads traces of many tools. What a file holds decides which reader takes it, not its name.
+
+read(path) -> Import: a Trace, the format that it was read from, and what was found on the way
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from ..errors import TraceFormatError
+from ..trace import Json, Trace
+from . import nsight, pyinstrument, speedscope
+from .chrome import read_json
+from .container import Plain, Unpacker
+from .findings import Finding, Findings
+from .origin import told_by
+from .privacy import masked
+
+__all__ = ["Finding", "Import", "read"]
+
+# Documents of JSON that are no Chrome traces, by keys of which they have all.
+_DOCUMENTS = (
+    (speedscope.KEYS, speedscope.FORMAT, speedscope.read),
+    (pyinstrument.SESSION_KEYS, pyinstrument.FORMAT, pyinstrument.read_session),
+    (pyinstrument.TREE_KEYS, pyinstrument.FORMAT, pyinstrument.read_tree),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A trace, the format that it was read from, and what its reader found."""
+
+    trace: Trace
+    format: str
+    findings: tuple[Finding, ...]
+
+
+def read(source: str | os.PathLike[str] | BinaryIO, largest: int | None = None, *, mask: bool = True) -> Import:
+    """Read a trace from a path or a binary file, plain or packed with gzip, zstd, zip or tar.
+
+    A file that is cut short or damaged is read up to that place; what was repaired, left out or odd is in `findings`.
+    Events need not be sorted. Slices that cross others of their thread get a lane of their own; slices without an end
+    reach to the last event and have the argument `unfinished`. `largest` is how many bytes compressed data may unpack
+    to: a file from a stranger may be made to fill the memory. `mask` replaces home folders, names of users, hosts and
+    jobs, and secrets.
+    Raises TraceFormatError where the file is no trace, OSError where it cannot be opened.
+    """
+    if isinstance(source, str | os.PathLike):
+        with open(source, "rb") as file:
+            return _read(file, Path(source).name, largest, mask)
+    return _read(source, Path(str(getattr(source, "name", "") or "the trace")).name, largest, mask)
+
+
+def _read(file: BinaryIO, name: str, largest: int | None, mask: bool) -> Import:
+    findings = Findings()
+    found: list[str] = []
+    first: tuple[Trace, str] | None = None
+    for member, plain in Unpacker(name, largest, findings).members(file):
+        found.append(member)
+        if len(found) == 1:
+            first = _read_plain(plain, name, findings)
+    if first is None:
+        raise TraceFormatError(f"{name}: the archive is empty; give one that holds a trace")
+    if len(found) > 1:
+        raise TraceFormatError(
+            f"{name}: this archive holds {len(found)} files ({', '.join(found[:3])}...); unpack it and give its traces"
+            " one by one"
+        )
+    trace, format = first
+    return Import(masked(trace, findings) if mask else trace, format, findings.listed())
+
+
+def _read_plain(plain: Plain, name: str, findings: Findings) -> tuple[Trace, str]:
+    head = plain.head()
+    if head.startswith(nsight.MAGIC):
+        with plain.as_file() as file:
+            return nsight.read(file, name, findings), nsight.FORMAT
+    _refuse_others(head, name)
+    read = read_json(plain, name, findings)
+    if isinstance(read, Trace):
+        return read, told_by(read, findings)
+    for keys, format, reader in _DOCUMENTS:
+        if keys <= read.keys():
+            return reader(read, name, findings), format
+    raise TraceFormatError(f"{name}: {_stranger(read)}")
+
+
+def _stranger(document: dict[str, Json]) -> str:
+    if "benchmarks" in document:
+        return "benchmark results, no trace; `perflab upload` and `perflab gate` take these"
+    keys = ", ".join(map(repr, list(document)[:4]))
+    return (
+        f"JSON, but not a Chrome trace: it has no list 'traceEvents' (its keys: {keys or 'none'}); export it as Chrome"
+        " JSON from the tool that wrote it"
+    )
+
+
+def _refuse_others(head: bytes, name: str) -> None:
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if not start:
+        raise TraceFormatError(f"{name}: the file is empty; record or export the trace again")
+    if start.startswith(b"<"):
+        what = "HTML" if b"<!doctype html" in start.lower() or b"<html" in start.lower() else "XML or HTML"
+        raise TraceFormatError(f"{name}: this is {what}, not a trace; download the trace itself, not a page about it")
+    for is_it, what in (
+        (head.startswith(b"PAR1"), "a Parquet file; it was not written by a tracer"),
+        (head.startswith((b"\xff\xfe", b"\xfe\xff")), "text in UTF-16; save it as UTF-8"),
+        (head.startswith((b"\x80\x03", b"\x80\x04", b"\x80\x05")), "a Python pickle, which perflab never loads"),
+        (_is_perfetto(head), "a Perfetto protobuf trace; convert it with `traceconv json`"),
+    ):
+        if is_it:
+            raise TraceFormatError(f"{name}: this is {what}")
+    if start[:1] not in (b"{", b"["):
+        excerpt = ascii(start[:20].decode("utf-8", "replace"))
+        raise TraceFormatError(f"{name}: this is not JSON (it begins with {excerpt}); give a Chrome JSON trace")
+
+
+def _is_perfetto(head: bytes) -> bool:
+    """Whether the file is a list of protobuf packets: each has the tag 0x0a, its length and its bytes."""
+    at = packets = 0
+    while at < len(head) and head[at] == 0x0A and packets < 3:
+        size = shift = 0
+        at += 1
+        while at < len(head):
+            size |= (head[at] & 0x7F) << shift
+            shift += 7
+            at += 1
+            if not head[at - 1] & 0x80:
+                break
+        at += size
+        packets += 1
+    return packets > 1 and (packets == 3 or at >= len(head)) and not head.lstrip().startswith((b"{", b"[", b"<"))

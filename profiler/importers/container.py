@@ -1,0 +1,206 @@
+"""What a file is packed in: gzip (of several members too), zstd, zip and tar, taken off layer by layer.
+
+The plain bytes come as pieces, so that a trace is never held twice. Data that is cut short or damaged gives what comes
+before that place, and a finding.
+"""
+
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, BinaryIO
+
+from ..errors import TraceFormatError
+from .findings import Findings
+
+PIECE = 1 << 20  # bytes
+_HEAD = 512  # bytes that tell the formats apart
+_SPOOLED = 1 << 24  # bytes of an archive that are held in memory
+_LAYERS = 4
+GZIP, ZSTD, ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", (b"PK\x03\x04", b"PK\x05\x06")
+
+
+class Plain:
+    """Bytes by pieces, of which the first can be looked at."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._kept: list[bytes] = []
+
+    def head(self, size: int = _HEAD) -> bytes:
+        """The first bytes; fewer where there are no more."""
+        while sum(map(len, self._kept)) < size and (piece := next(self._pieces, None)) is not None:
+            self._kept.append(piece)
+        return b"".join(self._kept)[:size]
+
+    def __iter__(self) -> Iterator[bytes]:
+        kept, self._kept = self._kept, []
+        yield from kept
+        yield from self._pieces
+
+    @contextmanager
+    def as_file(self) -> Iterator[IO[bytes]]:
+        """The same as a file that can be sought, for formats that are read so."""
+        with tempfile.SpooledTemporaryFile(_SPOOLED) as file:
+            for piece in self:
+                file.write(piece)
+            file.seek(0)
+            yield file
+
+
+class Unpacker:
+    """Takes layers off one file, and refuses to unpack more than `largest` bytes."""
+
+    def __init__(self, name: str, largest: int | None, findings: Findings) -> None:
+        self.name = name
+        self._largest = largest
+        self._findings = findings
+
+    def members(self, file: BinaryIO) -> Iterator[tuple[str, Plain]]:
+        """Name and bytes of the file, or of each file in the archive that it is."""
+        yield from self._opened(self.name, Plain(iter(lambda: file.read(PIECE), b"")), _LAYERS)
+
+    def _opened(self, name: str, plain: Plain, layers: int) -> Iterator[tuple[str, Plain]]:
+        head = plain.head()
+        if not layers:
+            raise TraceFormatError(f"{self.name}: it is packed {_LAYERS} times over; unpack it and give what is inside")
+        if head.startswith(GZIP):
+            yield from self._opened(name, Plain(self._limited(self._gunzip(plain))), layers - 1)
+        elif head.startswith(ZSTD):
+            yield from self._opened(name, Plain(self._limited(self._unzstd(plain))), layers - 1)
+        elif head.startswith(ZIP):
+            yield from self._zipped(plain, layers)
+        elif head[257:262] == b"ustar":
+            yield from self._tarred(plain, layers)
+        else:
+            yield name, plain
+
+    def _limited(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        size = 0
+        for piece in pieces:
+            size += len(piece)
+            if self._largest is not None and size > self._largest:
+                raise TraceFormatError(
+                    f"{self.name}: it unpacks to more than {self._largest >> 20} MiB; record fewer steps a file"
+                )
+            yield piece
+
+    def _gunzip(self, packed: Plain) -> Iterator[bytes]:
+        return self._decompress(packed, "gzip", lambda: _Gzip(), GZIP)
+
+    def _unzstd(self, packed: Plain) -> Iterator[bytes]:
+        return self._decompress(packed, "zstd", _zstd, ZSTD)
+
+    def _decompress(self, packed: Plain, what: str, make: Callable[[], "_Gzip"], magic: bytes) -> Iterator[bytes]:
+        """Unpacks members one behind the other. Without a byte out of it, damaged data is refused."""
+        member, at, produced = make(), 0, False
+        for piece in packed:
+            data: bytes = piece
+            while data:
+                try:
+                    for out in member.unpack(data):
+                        produced = True
+                        yield out
+                except (zlib.error, OSError, ValueError) as error:
+                    if not produced:
+                        raise TraceFormatError(
+                            f"{self.name}: the {what} data is damaged ({error}); copy the trace again"
+                        ) from None
+                    self._findings.add("compressed-damaged", at=f"{at:,}", why=str(error))
+                    return
+                data = member.unused
+                if not member.ended:
+                    break
+                rest = data.lstrip(b"\0")  # some tools fill the last block
+                if rest and not magic.startswith(rest[: len(magic)]):
+                    self._findings.add("trailing", len(rest))
+                    return
+                member, data = make(), rest
+            at += len(piece)
+        if member.begun and not member.ended:
+            if not produced:
+                raise TraceFormatError(f"{self.name}: the {what} data is cut short; copy or record the trace again")
+            self._findings.add("compressed-cut", at=f"{at:,}")
+
+    def _zipped(self, plain: Plain, layers: int) -> Iterator[tuple[str, Plain]]:
+        with plain.as_file() as file:
+            try:
+                with zipfile.ZipFile(file) as archive:
+                    for entry in archive.infolist():
+                        if entry.is_dir():
+                            continue
+                        with archive.open(entry) as member:
+                            pieces = self._limited(iter(lambda member=member: member.read(PIECE), b""))  # type: ignore[misc]
+                            yield from self._opened(entry.filename, Plain(pieces), layers - 1)
+            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+                raise TraceFormatError(f"{self.name}: the zip archive is damaged ({error}); copy it again") from None
+
+    def _tarred(self, plain: Plain, layers: int) -> Iterator[tuple[str, Plain]]:
+        with plain.as_file() as file:
+            try:
+                with tarfile.open(fileobj=file) as archive:
+                    for entry in archive:
+                        member = archive.extractfile(entry) if entry.isreg() else None
+                        if member is not None:
+                            pieces = iter(lambda member=member: member.read(PIECE), b"")  # type: ignore[misc]
+                            yield from self._opened(entry.name, Plain(pieces), layers - 1)
+            except tarfile.TarError as error:
+                raise TraceFormatError(f"{self.name}: the tar archive is damaged ({error}); copy it again") from None
+
+
+class _Gzip:
+    """One gzip member."""
+
+    def __init__(self) -> None:
+        self._made = zlib.decompressobj(31)
+        self.begun = False
+
+    def unpack(self, data: bytes) -> Iterator[bytes]:
+        self.begun = True
+        while data and not self._made.eof:
+            out = self._made.decompress(data, PIECE)
+            data = self._made.unconsumed_tail
+            if out:
+                yield out
+
+    @property
+    def ended(self) -> bool:
+        return self._made.eof
+
+    @property
+    def unused(self) -> bytes:
+        return self._made.unused_data
+
+
+class _Zstd(_Gzip):
+    """One zstd frame."""
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+        self.begun = False
+
+    def unpack(self, data: bytes) -> Iterator[bytes]:
+        import zstandard
+
+        self.begun = True
+        try:
+            if out := self._frame.decompress(data):
+                yield out
+        except zstandard.ZstdError as error:
+            raise ValueError(str(error)) from None
+
+    @property
+    def ended(self) -> bool:
+        return self._frame.eof
+
+    @property
+    def unused(self) -> bytes:
+        return self._frame.unused_data
+
+
+def _zstd() -> _Gzip:
+    return _Zstd()

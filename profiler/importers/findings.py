@@ -1,0 +1,219 @@
+"""What a reader or the doctor found in a file, and what each kind of it means for the numbers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Severity: TypeAlias = Literal["note", "warning", "error"]
+
+EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One kind of oddity in a file.
+
+    A `note` changes no number, a `warning` some numbers, and after an `error` the file does not hold all that happened.
+    """
+
+    kind: str
+    severity: Severity
+    count: int
+    what: str  # a sentence: what is there
+    advice: str  # what it means for the numbers, and what to do
+    examples: tuple[str, ...] = ()
+
+
+# By kind: severity, what is there (with its count; {s}, {has} and {is} follow it), meaning and advice.
+KINDS: dict[str, tuple[Severity, str, str]] = {
+    "cut": (
+        "error",
+        "The file ends at byte {at}, in the middle of the data.",
+        "Everything after that is missing, so counts and totals are too small. Copy or record the trace again.",
+    ),
+    "compressed-cut": (
+        "error",
+        "The compressed data ends at byte {at}, before its end.",
+        "Everything after that is missing, so counts and totals are too small. Copy the file again.",
+    ),
+    "compressed-damaged": (
+        "error",
+        "The compressed data is damaged near byte {at} ({why}).",
+        "What was unpacked until there is read, the rest is missing. Two processes may have written the same file, or a"
+        " copy failed: copy or record it again.",
+    ),
+    "damaged": (
+        "error",
+        "From byte {at} on this is not JSON: {excerpt}.",
+        "The events before it are read, the rest is missing. Export the trace again.",
+    ),
+    "dropped": (
+        "error",
+        "{tool} says that it dropped events: {why}.",
+        "Counts and totals are too small, and slices may lack what they enclose. Record fewer steps, or give the tool a"
+        " larger buffer.",
+    ),
+    "trailing": (
+        "warning",
+        "{count} byte{s} follow the end of the trace.",
+        "They are left out. If another trace was appended, take the files apart.",
+    ),
+    "unfinished": (
+        "warning",
+        "{count} slice{s} {has} no end.",
+        "Each is shown up to the last event and marked `unfinished`: its time is the longest it can have been.",
+    ),
+    "stray-end": (
+        "warning",
+        "{count} end{s} {has} no begin.",
+        "They are left out: what they end began before the recording, or its begin was lost.",
+    ),
+    "no-duration": (
+        "warning",
+        "{count} slice{s} {has} no duration.",
+        "Each counts as a call of 0 ns, so totals of its name are too small.",
+    ),
+    "negative-duration": (
+        "warning",
+        "{count} slice{s} {has} a negative duration.",
+        "Each counts as a call of 0 ns. The clock of the tracer went backwards, so times near these may be wrong too.",
+    ),
+    "no-time": (
+        "warning",
+        "{count} event{s} {has} no time that can be read.",
+        "They are left out.",
+    ),
+    "unit": (
+        "warning",
+        "The unit of the profile is {unit}, which is no time.",
+        "One of it is shown as one nanosecond: shares are right, times mean nothing.",
+    ),
+    "sums": (
+        "warning",
+        "The file holds sums by call stack, not what happened when.",
+        "Slices stand one behind the other, children inside their callers. Totals are right, moments mean nothing.",
+    ),
+    "overlap": (
+        "warning",
+        "{count} slice{s} cross{es} others of the same thread.",
+        "They are kept on lanes beside it. Time in which both ran counts for both, so self times add up to more than"
+        " the clock.",
+    ),
+    "duplicates": (
+        "warning",
+        "{count} slice{s} {is} there twice: same name, thread, start and duration.",
+        "They count twice, so counts and totals of these names are too large. Were two files merged?",
+    ),
+    "clock-jump": (
+        "warning",
+        "Nothing is recorded for {gap}, {share} of the whole span.",
+        "Some times come from another clock, or the recording paused: the span of the trace and what is shown of its"
+        " timeline are misleading, durations are not.",
+    ),
+    "unlinked-kernels": (
+        "warning",
+        "{count} kernel{s} {has} no launch in the file.",
+        "Their time counts for no op. Record the CPU side too (ProfilerActivity.CPU), from before the first launch.",
+    ),
+    "several-ranks": (
+        "warning",
+        "The file holds {count} ranks.",
+        "Totals are sums over all of them. Look at one process at a time.",
+    ),
+    "not-json": (
+        "warning",
+        "{count} value{s} or event{s} {is} not JSON inside.",
+        "They are left out.",
+    ),
+    "zero-duration": (
+        "note",
+        "{count} slice{s} took 0 ns.",
+        "They were shorter than the tracer's clock can tell: they are counted, and their time is lost.",
+    ),
+    "unsorted": (
+        "note",
+        "{count} slice{s} stand{verb} behind a later one.",
+        "Nothing is lost: the trace is sorted as it is read.",
+    ),
+    "lone-flow-start": (
+        "note",
+        "{count} flow{s} {has} a start and no end.",
+        "No arrow is drawn for them. What they lead to was not recorded.",
+    ),
+    "lone-flow-end": (
+        "note",
+        "{count} flow{s} {has} an end and no start.",
+        "No arrow is drawn for them. What they come from was not recorded.",
+    ),
+    "unbound-flow": (
+        "note",
+        "{count} end{s} of flows lie{verb} in no slice.",
+        "No arrow is drawn there.",
+    ),
+    "unknown-event": (
+        "note",
+        "{count} item{s} of the list {is} no event of the format.",
+        "They are left out.",
+    ),
+    "lossy-names": (
+        "note",
+        "{count} text{s} {has} bytes that are not UTF-8.",
+        "Each such byte is shown as \ufffd; different names may look alike.",
+    ),
+    "raw-text": (
+        "note",
+        "{count} text{s} {has} raw control bytes or escapes that JSON does not know.",
+        "They are read as they were meant.",
+    ),
+    "not-a-number": (
+        "note",
+        "{count} value{s} {is} NaN or infinite.",
+        "JSON has no word for these: they are taken for null, and as values of counters left out.",
+    ),
+    "odd-commas": (
+        "note",
+        "{count} comma{s} between events {is} missing or too many.",
+        "Nothing is lost.",
+    ),
+    "masked": (
+        "note",
+        "{count} text{s} named a home folder, a user, a host or a secret.",
+        "They are masked. The file itself is as it was.",
+    ),
+}
+
+
+class Findings:
+    """Collects what is found while a file is read."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[int, list[str], dict[str, object]]] = {}
+
+    def add(self, kind: str, count: int = 1, examples: Iterable[str] = (), **facts: object) -> None:
+        """Count `count` more of a kind; the first examples and facts are kept."""
+        if not count:
+            return
+        before, kept, said = self._found.get(kind, (0, [], {}))
+        kept += [example for example, _ in zip(examples, range(EXAMPLES - len(kept)), strict=False)]
+        self._found[kind] = (before + count, kept, said or facts)
+
+    def listed(self) -> tuple[Finding, ...]:
+        """Everything found, the worst first."""
+        found = []
+        for kind, (severity, what, advice) in KINDS.items():
+            if kind in self._found:
+                count, examples, facts = self._found[kind]
+                words = {"count": f"{count:,}", **_follow(count), **facts}
+                found.append(Finding(kind, severity, count, what.format(**words), advice, tuple(examples)))
+        return tuple(sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity)))
+
+
+def _follow(count: int) -> dict[str, str]:
+    one = count == 1
+    return {
+        "s": "" if one else "s",
+        "es": "es" if one else "",
+        "verb": "s" if one else "",
+        "has": "has" if one else "have",
+        "is": "is" if one else "are",
+    }
