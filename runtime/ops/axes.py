@@ -126,7 +126,7 @@ def broadcast_shapes(*shapes):
     return tuple(sizes)
 
 
-@composite(samples=(), method=False, aliases=("broadcast_arrays",))
+@composite(samples=(sample((2, 1), (3,)), sample((2, 3), (), (1, 3))), method=False, aliases=("broadcast_arrays",))
 def broadcast_tensors(*tensors):
     """The tensors broadcast to one shape, as views, in a list.
 

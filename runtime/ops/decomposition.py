@@ -79,7 +79,7 @@ def qr_factors(xp, a, *, complete: bool):
     return xp.linalg.qr(a, "complete" if complete else "reduced")
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((3, 2)), sample((2, 3, 4), mode="complete")), public=False)
 def qr(a: Any, *, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and R, upper triangular, with Q @ R = a. No gradient.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ArgumentError, AxisError, ShapeError
+from ..errors import ArgumentError, ShapeError
 from ..op import sample
 from ..registry import composite, primitive
 from ..spec import Spec, complex64, complex128, float32, float64
@@ -24,8 +24,7 @@ _REVERSED = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 def _resized(a: Spec, sizes: tuple[int, ...], axes: tuple[int, ...]) -> list[int]:
     shape = list(a.shape)
     for size, axis in zip(sizes, axes, strict=True):
-        if not -a.ndim <= axis < a.ndim:
-            raise AxisError(f"fft: axis {axis} is out of range for shape {a.shape}")
+        place(axis, a.ndim, "fft")
         if size < 1 or a.shape[axis] == 0:
             raise ShapeError(f"fft: axis {axis} of {a.shape} makes no {size} elements: each needs at least one")
         shape[axis] = size
@@ -122,6 +121,9 @@ def _extent(
     """Sizes and axes of a transform. halved: the last axis holds one half of what comes out."""
     if axes is None:
         axes = range(-len(s), 0) if s is not None else range(-a.ndim, 0)
+    axes = [place(i, a.ndim, "fft") for i in axes]
+    if not axes:
+        raise ShapeError(f"fft: there is no axis to transform in shape {a.shape}")
     if s is None:
         s = [a.shape[i] for i in axes]
         if halved:
@@ -133,7 +135,7 @@ def _one(n: int | None) -> tuple[int] | None:
     return None if n is None else (n,)
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((2, 4)), sample((3, 2), s=(4,), axes=(0,), norm="ortho")), public=False)
 def fftn(a: Any, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Any:
     """The transform over the axes, all by default, cut or filled with zeros to the sizes s. No gradient.
 
@@ -144,7 +146,7 @@ def fftn(a: Any, *, s: Sequence[int] | None = None, axes: Sequence[int] | None =
     return fft_c2c(a, sizes=sizes, axes=along, norm=_norm(norm), inverse=False)
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((2, 4)), sample((3, 2), s=(4,), axes=(0,), norm="ortho")), public=False)
 def ifftn(a: Any, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Any:
     """The inverse of fftn. No gradient.
 
@@ -155,7 +157,7 @@ def ifftn(a: Any, *, s: Sequence[int] | None = None, axes: Sequence[int] | None 
     return fft_c2c(a, sizes=sizes, axes=along, norm=_norm(norm), inverse=True)
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((2, 4)), sample((3, 2), s=(4,), axes=(0,), norm="ortho")), public=False)
 def rfftn(a: Any, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Any:
     """fftn of real numbers, of whose last axis the first half comes out. No gradient.
 
@@ -166,7 +168,7 @@ def rfftn(a: Any, *, s: Sequence[int] | None = None, axes: Sequence[int] | None 
     return fft_r2c(a, sizes=sizes, axes=along, norm=_norm(norm))
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((2, 4)), sample((3, 2), s=(5,), axes=(0,), norm="ortho")), public=False)
 def irfftn(a: Any, *, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str = "backward") -> Any:
     """The inverse of rfftn; without s an even number of elements comes out along the last axis. No gradient.
 
@@ -177,7 +179,7 @@ def irfftn(a: Any, *, s: Sequence[int] | None = None, axes: Sequence[int] | None
     return fft_c2r(a, sizes=sizes, axes=along, norm=_norm(norm))
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((4,)), sample((3, 2), n=4, axis=0, norm="forward")), public=False)
 def fft(a: Any, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
     """The transform along one axis, cut or filled with zeros to n elements. No gradient.
 
@@ -187,7 +189,7 @@ def fft(a: Any, *, n: int | None = None, axis: int = -1, norm: str = "backward")
     return fftn(a, s=_one(n), axes=(axis,), norm=norm)
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((4,)), sample((3, 2), n=4, axis=0, norm="forward")), public=False)
 def ifft(a: Any, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
     """The inverse of fft. No gradient.
 
@@ -197,7 +199,7 @@ def ifft(a: Any, *, n: int | None = None, axis: int = -1, norm: str = "backward"
     return ifftn(a, s=_one(n), axes=(axis,), norm=norm)
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((4,)), sample((3, 2), n=4, axis=0, norm="forward")), public=False)
 def rfft(a: Any, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
     """fft of real numbers: the first n // 2 + 1 elements. No gradient.
 
@@ -207,7 +209,7 @@ def rfft(a: Any, *, n: int | None = None, axis: int = -1, norm: str = "backward"
     return rfftn(a, s=_one(n), axes=(axis,), norm=norm)
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((4,)), sample((3, 2), n=4, axis=0, norm="forward")), public=False)
 def irfft(a: Any, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
     """The inverse of rfft; without n an even number of elements comes out. No gradient.
 
@@ -217,7 +219,7 @@ def irfft(a: Any, *, n: int | None = None, axis: int = -1, norm: str = "backward
     return irfftn(a, s=_one(n), axes=(axis,), norm=norm)
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((4,)), sample((3, 2), n=4, axis=0, norm="forward")), public=False)
 def hfft(a: Any, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
     """fft of a signal that mirrors itself, of which a is the first half: real numbers. No gradient.
 
@@ -228,7 +230,7 @@ def hfft(a: Any, *, n: int | None = None, axis: int = -1, norm: str = "backward"
     return irfftn(conj(a), s=_one(n), axes=(axis,), norm=_REVERSED[norm])
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((4,)), sample((3, 2), n=4, axis=0, norm="forward")), public=False)
 def ihfft(a: Any, *, n: int | None = None, axis: int = -1, norm: str = "backward") -> Any:
     """The inverse of hfft. No gradient.
 

@@ -3,9 +3,8 @@
 import builtins
 from typing import Any
 
-import numpy as np
-
 from ..op import sample
+from ..promotion import finfo
 from ..registry import composite, primitive
 from ..spec import Spec
 from .decomposition import svdvals
@@ -37,10 +36,10 @@ def pseudo_inverse(xp, a, rtol):
 
 
 def _tolerance(a: Any, rtol: Any) -> Any:
-    return builtins.max(a.shape[-2:]) * float(np.finfo(a.dtype.numpy).eps) if rtol is None else rtol
+    return builtins.max(a.shape[-2:], default=0) * finfo(a.dtype).eps if rtol is None else rtol
 
 
-@composite(samples=(), aliases=("pinverse",))
+@composite(samples=(sample((3, 2)), sample((2, 2, 3), rtol=0.1)), aliases=("pinverse",))
 def pinv(a: Any, *, rtol: Any = None) -> Any:
     """The pseudo-inverse (Moore-Penrose). Singular values up to rtol times the largest count as 0. No gradient.
 
@@ -52,7 +51,7 @@ def pinv(a: Any, *, rtol: Any = None) -> Any:
     return pseudo_inverse(a, _tolerance(a, rtol))
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((3, 2)), sample((2, 2, 3), rtol=0.1)), public=False)
 def matrix_rank(a: Any, *, rtol: Any = None) -> Any:
     """How many singular values are above rtol times the largest. rtol is as in pinv.
 

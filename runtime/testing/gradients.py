@@ -48,6 +48,14 @@ def precise(entry: Entry, sample: Sample, arrays: Arrays) -> Arrays | None:
     return weights(outs) if kinds == {float64} else None
 
 
+def differentiable(entry: Entry, sample: Sample) -> bool:
+    """Whether a gradient flows from the results to an input."""
+    arrays = fill(entry, sample, float64)
+    if any(out.dtype.kind == "c" for out in call(entry, sample, tensors(arrays))):
+        return False  # it would be refused
+    return any(out.requires_grad for out in call(entry, sample, tensors(arrays, set(floating(entry, arrays)))))
+
+
 def check_gradient(entry: Entry, sample: Sample) -> bool:
     """Of each input alone, and of all at once."""
     arrays = fill(entry, sample, float64)

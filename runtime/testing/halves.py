@@ -5,7 +5,7 @@ import numpy as np
 from ..op import Sample
 from ..promotion import finfo
 from ..registry import Composite
-from .gradients import gradient, weighted, weights
+from .gradients import differentiable, gradient, weighted, weights
 from .inputs import Entry, call, fill, floating, tensors
 from .values import HALVES, check_values, defined
 
@@ -20,14 +20,15 @@ def check_halves(entry: Entry, sample: Sample) -> bool:
         steps = 4 if isinstance(entry, Composite) else 1  # a composite rounds after each
         check_values(entry, sample, arrays, tensors(arrays), slack=steps)
         done = True
+        if not differentiable(entry, sample):
+            continue
         every = set(floating(entry, arrays))
         wide = [a.astype(np.float64) if i in every else a for i, a in enumerate(arrays)]
         inputs = tensors(arrays, every), tensors(wide, every)
         for given in inputs:
             outs = call(entry, sample, given)
             value = weighted(outs, [w.astype(dtype.numpy).astype(np.float64) for w in weights(outs)])
-            if value.requires_grad:
-                value.backward()
+            value.backward()
         for i in every:
             got, want = (gradient(given[i]).astype(np.float64) for given in inputs)
             tolerance = 16 * finfo(dtype).eps

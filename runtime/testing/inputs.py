@@ -8,8 +8,9 @@ from .. import creation
 from .._core import Tensor
 from ..op import Op, Sample
 from ..ops.shape import expand
+from ..random import get_rng_state, manual_seed, set_rng_state
 from ..registry import Composite
-from ..spec import DType, float32, int64
+from ..spec import DType, as_dtype, float32, int64
 
 Entry = Op | Composite
 Arrays = list[np.ndarray[Any, Any]]
@@ -51,7 +52,9 @@ def natural(entry: Entry) -> DType:
 def floating(entry: Entry, arrays: Arrays) -> list[int]:
     """The inputs that may have a gradient."""
     return [
-        i for i, a in enumerate(arrays) if a.dtype.kind == "f" and (isinstance(entry, Composite) or entry.input(i).cast)
+        i
+        for i, a in enumerate(arrays)
+        if as_dtype(a.dtype).kind == "f" and (isinstance(entry, Composite) or entry.input(i).cast)
     ]
 
 
@@ -60,8 +63,16 @@ def tensors(arrays: Arrays, requiring: set[int] | None = None) -> list[Tensor]:
 
 
 def call(entry: Entry, sample: Sample, inputs: list[Any]) -> tuple[Tensor, ...]:
+    """The results of a call; one that draws random numbers draws the same ones each time."""
     attributes = {k: creation.tensor(v) if isinstance(v, np.ndarray) else v for k, v in sample.attributes.items()}
-    out = entry.handle(inputs, **attributes) if is_list(entry, sample) else entry.handle(*inputs, **attributes)
+    arguments = (inputs,) if is_list(entry, sample) else inputs
+    if isinstance(entry, Op):
+        out = entry.handle(*arguments, **attributes)
+    else:
+        state = get_rng_state()
+        manual_seed(0)
+        out = entry.handle(*arguments, **attributes)
+        set_rng_state(state)
     return tuple(out) if isinstance(out, tuple | list) else (out,)
 
 

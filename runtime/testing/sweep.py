@@ -8,12 +8,11 @@ from typing import Any
 from ..errors import PerflabError
 from ..op import Op, Sample
 from ..registry import Composite
-from ..spec import float32
 from .costs import check_cost, check_saved
 from .derive import Groups, broadcast, zero_d, zero_size
-from .gradients import check_gradient, check_second_gradient
+from .gradients import check_gradient, check_second_gradient, differentiable
 from .halves import check_halves
-from .inputs import Entry, call, fill, floating, natural, tensors
+from .inputs import Entry, call, fill, natural, tensors
 from .values import check_layouts, check_repeated, check_shape, check_value, reference
 
 
@@ -105,9 +104,7 @@ def composed(entry: Entry) -> str:
 def no_gradient(entry: Entry) -> str:
     if isinstance(entry, Op):
         return "" if entry.has_gradient and (entry.gradient or entry.handle is not None) else "it has no gradient"
-    arrays = fill(entry, entry.samples[0], float32)
-    outs = call(entry, entry.samples[0], tensors(arrays, set(floating(entry, arrays))))
-    return "" if any(out.requires_grad for out in outs) else "no part of it has a gradient"
+    return "" if differentiable(entry, entry.samples[0]) else "no part of it has a gradient"
 
 
 def keeps_nothing(entry: Entry) -> str:

@@ -97,26 +97,28 @@ template <class T>
 struct SumState {
   static constexpr int kRows = 4;  // taken at a time: each waits for its own last result
   Total<T> total = 0;
+  void take(T x) { total += static_cast<Total<T> >(x); }
 };
-
-template <class T>
-void running_sum(In in, int, const Attrs& at, Array* out, int) {
-  run_along<SumState<T>, T, T>(*in[0], at.v[0], at.v[1], out[0], [](SumState<T>& s, T x, int64_t) {
-    s.total += static_cast<Total<T> >(x);
-    return static_cast<T>(s.total);
-  });
-}
 
 template <class T>
 struct ProductState {
   static constexpr int kRows = 4;
   Total<T> total = 1;
+  void take(T x) { total *= static_cast<Total<T> >(x); }
 };
 
-template <class T>
-void running_product(In in, int, const Attrs& at, Array* out, int) {
-  run_along<ProductState<T>, T, T>(*in[0], at.v[0], false, out[0], [](ProductState<T>& s, T x, int64_t) {
-    s.total *= static_cast<Total<T> >(x);
+// Attributes: axis, reverse, exclusive: without the element itself.
+template <class State, class T>
+void running_total(In in, int, const Attrs& at, Array* out, int) {
+  if (at.v[2]) {
+    return run_along<State, T, T>(*in[0], at.v[0], at.v[1], out[0], [](State& s, T x, int64_t) {
+      const T before = static_cast<T>(s.total);
+      s.take(x);
+      return before;
+    });
+  }
+  run_along<State, T, T>(*in[0], at.v[0], at.v[1], out[0], [](State& s, T x, int64_t) {
+    s.take(x);
     return static_cast<T>(s.total);
   });
 }
@@ -146,8 +148,8 @@ void running_extremum(In in, int, const Attrs& at, Array* out, int) {
 
 template <class... Ts>
 void add_totals(KernelTable& table, Types<Ts...>) {
-  (table.add("running_sum", DTypeOf<Ts>::value, running_sum<Ts>), ...);
-  (table.add("running_product", DTypeOf<Ts>::value, running_product<Ts>), ...);
+  (table.add("running_sum", DTypeOf<Ts>::value, running_total<SumState<Ts>, Ts>), ...);
+  (table.add("running_product", DTypeOf<Ts>::value, running_total<ProductState<Ts>, Ts>), ...);
 }
 
 template <class... Ts>

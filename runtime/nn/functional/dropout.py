@@ -4,6 +4,7 @@ import math
 
 from ..._core import Tensor
 from ...errors import ArgumentError, ShapeError
+from ...op import sample
 from ...ops.cast import copy_
 from ...ops.compare import ge
 from ...ops.pointwise import where
@@ -30,9 +31,13 @@ def _dropped(input: Tensor, kept: Tensor, p: float, inplace: bool) -> Tensor:
     return copy_(input, out) if inplace else out
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((3, 4)), sample((2, 3), p=0.2)), public=False)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Each element is 0 with probability p and else divided by 1 - p; the input itself when not training."""
+    """Each element is 0 with probability p and else divided by 1 - p; the input itself when not training.
+
+    >>> dropout(tensor([1.0, 2.0]), training=False).tolist()
+    [1.0, 2.0]
+    """
     check_probability("dropout", p)
     return _dropped(input, _chosen(input, input.shape, p), p, inplace) if training and p else input
 
@@ -49,21 +54,33 @@ def _dropped_channels(
     return _dropped(input, _chosen(input, channels + (1,) * (input.ndim - len(channels)), p), p, inplace)
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((2, 3, 2)),), public=False)
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """dropout of whole channels: input (N, channels, length), or without N."""
+    """dropout of whole channels: input (N, channels, length), or without N.
+
+    >>> dropout1d(tensor([[1.0, 2.0]]), p=1.0).tolist()
+    [[0.0, 0.0]]
+    """
     return _dropped_channels("dropout1d", input, (2, 3), p, training, inplace)
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((2, 3, 2, 2)),), public=False)
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """dropout of whole channels: input (N, channels, rows, columns) or (N, channels, length)."""
+    """dropout of whole channels: input (N, channels, rows, columns) or (N, channels, length).
+
+    >>> dropout2d(tensor([[[1.0, 2.0]]]), p=1.0).tolist()
+    [[[0.0, 0.0]]]
+    """
     return _dropped_channels("dropout2d", input, (3, 4), p, training, inplace)
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((3, 4), training=True),), public=False)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """dropout after selu, which keeps mean 0 and variance 1 (Klambauer and others, 2017)."""
+    """dropout after selu, which keeps mean 0 and variance 1 (Klambauer and others, 2017).
+
+    >>> alpha_dropout(tensor([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
     check_probability("alpha_dropout", p)
     if not training or not p:
         return input

@@ -149,7 +149,13 @@ def nll_loss(
     return _weighted_mean("nll_loss", losses, factors, reduction)
 
 
-@composite(samples=(), public=False)
+@composite(
+    samples=(
+        sample(np.array([[0.2, 0.7], [0.5, 0.9]]), np.array([[0.0, 1.0], [0.3, 1.0]])),
+        sample(np.array([0.2, 0.7]), np.array([0.0, 1.0]), np.array([2.0, 0.5]), reduction="sum"),
+    ),
+    public=False,
+)
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
@@ -157,6 +163,9 @@ def binary_cross_entropy(
 
     input: probabilities; target: in its shape, from 0 to 1. weight: factors that broadcast. Raises ShapeError, and
     ArgumentError for an input that is no probability.
+
+    >>> binary_cross_entropy(tensor([0.5]), tensor([1.0])).tolist()
+    0.6931471824645996
     """
     if input.shape != target.shape:
         raise ShapeError(f"binary_cross_entropy: input {input.shape} needs a target of its shape, not {target.shape}")

@@ -10,6 +10,7 @@ from ..._core import Tensor
 from ...autograd import no_grad
 from ...creation import ones, zeros
 from ...errors import ArgumentError, ShapeError
+from ...op import sample
 from ...ops import norm
 from ...ops.cast import copy_
 from ...ops.pointwise import sqrt
@@ -51,13 +52,18 @@ def layer_norm(
     return out
 
 
-@composite(samples=(), public=False)
+@composite(
+    samples=(sample((2, 3), normalized_shape=3), sample((2, 2, 3), normalized_shape=(2, 3), eps=0.1)), public=False
+)
 def rms_norm(
     input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
     """input divided by the root of its mean square over its last axes, times weight (Zhang and Sennrich, 2019).
 
     eps is added to the mean square; by default it is the smallest step from 1 of the dtype.
+
+    >>> rms_norm(tensor([[2.0, 2.0]]), 2, eps=0.0).tolist()
+    [[1.0, 1.0]]
     """
     shape = _shape("rms_norm", input, normalized_shape)
     _check("rms_norm", "weight", weight, shape)
@@ -72,13 +78,16 @@ def _channels(input: Tensor) -> tuple[int, ...]:
     return (-1, *[1] * (input.ndim - 2))
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((2, 4, 3), num_groups=2), sample((2, 4), num_groups=1, eps=0.1)), public=False)
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
     """input, (N, channels, ...), with mean 0 and variance 1 over each group of channels (Wu and He, 2018).
 
     weight and bias: (channels,). Raises ShapeError where the groups do not divide the channels.
+
+    >>> group_norm(tensor([[1.0, 3.0]]), 1, eps=0.0).tolist()
+    [[-1.0, 1.0]]
     """
     if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
         raise ShapeError(f"group_norm: {num_groups} groups do not divide the channels of {input.shape}")
@@ -159,7 +168,7 @@ def batch_norm(
     return out
 
 
-@composite(samples=(), public=False)
+@composite(samples=(sample((2, 2, 3)), sample((1, 2, 2, 2), eps=0.1)), public=False)
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -173,6 +182,9 @@ def instance_norm(
     """batch_norm of every instance by itself (Ulyanov and others, 2016): input (N, channels, ...).
 
     use_input_stats: by each instance's statistics, whose mean the running ones follow; else by those.
+
+    >>> instance_norm(tensor([[[1.0, 3.0]]]), eps=0.0).tolist()
+    [[[-1.0, 1.0]]]
     """
     _check_statistics("instance_norm", input, running_mean, running_var, not use_input_stats)
     if not use_input_stats:
