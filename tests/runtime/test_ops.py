@@ -38,6 +38,12 @@ def test_every_op_in_every_kind_of_check(entry: Op | Composite, kind: str) -> No
         assert not entry.has_gradient
 
 
+def test_every_function_of_tensors_has_samples() -> None:
+    """The others take shapes, numbers or a text (einsum's samples are contract's), or give a bool."""
+    without = {entry.name for entry in ENTRIES if not entry.samples}
+    assert without == {"broadcast_shapes", "tril_indices", "triu_indices", "einsum", "allclose"}
+
+
 def scaled(spec: Any) -> Any:
     """A larger shape of the same kind: sizes of 0 and 1 stay."""
     return [scaled(s) for s in spec] if isinstance(spec, list) else tuple(n if n < 2 else 13 * n for n in spec)
