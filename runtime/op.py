@@ -36,7 +36,8 @@ _TORCH_NAMES = {
 def torch_names(body: Callable[..., Any]) -> dict[str, str]:
     """PyTorch's spellings of a function's parameters, where it has none of that name itself."""
     names = inspect.signature(body).parameters
-    return {torch: own for own, torch in _TORCH_NAMES.items() if own in names and torch not in names}
+    spelled = {torch: own for own, torch in _TORCH_NAMES.items() if own in names and torch not in names}
+    return spelled | ({"dims": "axis"} if "axis" in names and "axes" not in names else {})
 
 
 @dataclass(frozen=True)

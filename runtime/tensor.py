@@ -139,6 +139,25 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     return self.shape if dim is None else self.shape[dim]
 
 
+def fill_diagonal_(self: Tensor, fill_value: Any) -> Tensor:
+    """Set the elements of a matrix's main diagonal, in place."""
+    if self.ndim != 2:
+        raise ShapeError(f"fill_diagonal_: it takes a matrix, not shape {self.shape}")
+    self.diagonal().fill_(fill_value)
+    return self
+
+
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """The sum over the axes that broadcasting from this size would have made: `sum_to_size(1, 3)`."""
+    shape = creation.shape_of(size)
+    lead = self.ndim - len(shape)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(shape, self.shape[lead:], strict=True)):
+        raise ShapeError(f"sum_to_size: shape {self.shape} is not what {shape} broadcasts to")
+    axes = (*range(lead), *(lead + i for i, n in enumerate(shape) if n != self.shape[lead + i]))
+    summed: Tensor = (self.sum(axes, keepdims=True) if axes else self).reshape(shape)
+    return summed
+
+
 def numel(input: Tensor) -> int:
     """How many elements there are."""
     return input.numel()
@@ -263,6 +282,11 @@ def _install() -> None:
         "ndimension": lambda self: self.ndim,
         "nelement": lambda self: self.numel(),
         "type_as": lambda self, other: to(self, other.dtype),
+        "fill_diagonal_": fill_diagonal_,
+        "is_same_size": lambda self, other: self.shape == other.shape,
+        "is_signed": lambda self: not self.dtype.name.startswith(("bool", "uint")),
+        "get_device": lambda self: -1,
+        "sum_to_size": sum_to_size,
         "is_cuda": property(lambda self: False, doc="Whether the memory is on a GPU: it is on the CPU."),
         "zero_": zero_,
         "to": to,

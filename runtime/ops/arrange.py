@@ -1,5 +1,6 @@
 """The same elements repeated, rolled, turned round."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -31,7 +32,6 @@ def _tile_spec(a: Spec, *, repetitions: tuple[int, ...]) -> Spec:
     kinds="bifc",
     flops=lambda a, out, repetitions: 0,
     samples=(sample((2, 3), repetitions=(2,)), sample((2, 3), repetitions=(2, 1, 3)), sample((), repetitions=(2,))),
-    method=False,
 )
 def tile(xp, a, *, repetitions: tuple[int, ...]):
     """a laid out so many times along each axis; the counts belong to the last axes, or add axes in front.
@@ -130,6 +130,11 @@ def roll(xp, a, *, shift: tuple[int, ...], axis: Axes = None):
 @roll.vjp
 def _(ct, *, shift: tuple[int, ...], axis: Axes):
     return roll(ct, tuple(-n for n in shift), axis)
+
+
+@roll.keywords
+def _(op, a, *args, dims=None, **kwargs):
+    return op(a, *args, axis=dims, **kwargs)
 
 
 def _reversed(a: Any, axes: Sequence[int]) -> Any:
@@ -247,6 +252,20 @@ def meshgrid(*tensors, indexing="xy"):
     shape = [sizes[i] for i in order]
     cut = [reshape(a, tuple(-1 if order[k] == i else 1 for k in range(len(axes)))) for i, a in enumerate(axes)]
     return [a.expand(tuple(shape)) for a in cut]
+
+
+@composite(samples=(sample((3,)), sample((3,), r=3), sample((2,), with_replacement=True)))
+def combinations(a, r=2, with_replacement=False):
+    """All ways to take r elements of a vector in their order, a row each; with replacement, an element more than once.
+
+    >>> combinations(tensor([1, 2, 3])).tolist()
+    [[1, 2], [1, 3], [2, 3]]
+    """
+    if a.ndim != 1 or r < 0:
+        raise ShapeError(f"combinations: it takes r >= 0 elements of a vector, not {r} of shape {a.shape}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = np.array(list(choose(range(a.shape[0]), r)), np.int64).reshape(-1, r)
+    return a[_core.from_numpy(rows)]
 
 
 @composite(samples=(sample((2,), (3,)), sample((2,))), method=False)

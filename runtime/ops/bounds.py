@@ -41,6 +41,38 @@ def _(ct, a, b):
     return unbroadcast(where(a <= b, ct, 0), a), unbroadcast(where(a > b, ct, 0), b)
 
 
+@pointwise(source="fmax({a}, {b})")
+def fmax(xp, a, b):
+    """The larger of a and b, element by element; where one is NaN, the other. Of equal ones the gradient is a's.
+
+    >>> fmax(tensor([1.0, float("nan")]), 2).tolist()
+    [2.0, 2.0]
+    """
+    return xp.fmax(a, b)
+
+
+@fmax.vjp
+def _(ct, a, b):
+    by_a = where(a >= b, ct, where(b != b, ct, 0))
+    return unbroadcast(by_a, a), unbroadcast(ct - by_a, b)
+
+
+@pointwise(source="fmin({a}, {b})")
+def fmin(xp, a, b):
+    """The smaller of a and b, element by element; where one is NaN, the other. Of equal ones the gradient is a's.
+
+    >>> fmin(tensor([1.0, float("nan")]), 2).tolist()
+    [1.0, 2.0]
+    """
+    return xp.fmin(a, b)
+
+
+@fmin.vjp
+def _(ct, a, b):
+    by_a = where(a <= b, ct, where(b != b, ct, 0))
+    return unbroadcast(by_a, a), unbroadcast(ct - by_a, b)
+
+
 @composite(samples=(sample((2, 3), min=-0.5, max=0.5), sample((2, 3), (3,), (2, 1))), aliases=("clamp",))
 def clip(a: Any, min: Any = None, max: Any = None) -> Any:
     """a, but no less than min and no more than max: numbers, tensors, or None for no bound. The upper bound goes first.

@@ -60,6 +60,31 @@ def _(ct, a):
     return ct / (a * math.log(2))
 
 
+@pointwise(source="exp2({a})", dtype="float", autocast="float32")
+def exp2(xp, a):
+    """2 to the power of a, element by element.
+
+    >>> exp2(tensor([3.0, -1.0])).tolist()
+    [8.0, 0.5]
+    """
+    return xp.exp2(a)
+
+
+@exp2.vjp
+def _(ct, out):
+    return ct * (out * math.log(2))
+
+
+@composite(samples=(sample((2, 3), (2, 3)), sample((), ())))
+def ldexp(a: Any, b: Any) -> Any:
+    """a * 2 ** b, element by element.
+
+    >>> ldexp(tensor([1.5]), tensor([2])).tolist()
+    [6.0]
+    """
+    return a * exp2(b)
+
+
 @pointwise(source="log10({a})", dtype="float", kinds="fc", domain=(0.2, 3.0), autocast="float32")
 def log10(xp, a):
     """The logarithm to base 10, element by element.

@@ -93,6 +93,44 @@ def tensor_split(a, indices_or_sections, axis=0):
     return tuple(window(a, axis, i, max(end - i, 0)) for i, end in itertools.pairwise(ends))
 
 
+def _sized(name: str, a: Any, least: int) -> None:
+    if a.ndim < least:
+        raise ShapeError(f"{name}: it takes at least {least} axes, not shape {a.shape}")
+
+
+@composite(samples=(sample((2, 4), indices_or_sections=2), sample((4,), indices_or_sections=(1,))))
+def hsplit(a, indices_or_sections):
+    """tensor_split along the second axis, of a vector along the first.
+
+    >>> [part.tolist() for part in hsplit(tensor([1.0, 2.0]), 2)]
+    [[1.0], [2.0]]
+    """
+    _sized("hsplit", a, 1)
+    return tensor_split(a, indices_or_sections, 0 if a.ndim == 1 else 1)
+
+
+@composite(samples=(sample((4, 2), indices_or_sections=2),))
+def vsplit(a, indices_or_sections):
+    """tensor_split along the first of two or more axes.
+
+    >>> [part.tolist() for part in vsplit(tensor([[1.0], [2.0]]), 2)]
+    [[[1.0]], [[2.0]]]
+    """
+    _sized("vsplit", a, 2)
+    return tensor_split(a, indices_or_sections, 0)
+
+
+@composite(samples=(sample((2, 1, 4), indices_or_sections=2),))
+def dsplit(a, indices_or_sections):
+    """tensor_split along the third of three or more axes.
+
+    >>> [part.tolist() for part in dsplit(tensor([[[1.0, 2.0]]]), 2)]
+    [[[[1.0]]], [[[2.0]]]]
+    """
+    _sized("dsplit", a, 3)
+    return tensor_split(a, indices_or_sections, 2)
+
+
 @primitive(
     rule="unbind",
     dtype="first",

@@ -5,7 +5,7 @@ from ..registry import pointwise
 from ..spec import Spec
 from .cast import copy_
 from .grads import flat, unbroadcast
-from .pointwise import div
+from .pointwise import div, positive
 
 
 @pointwise(source="floor({a})", kinds="if")
@@ -68,6 +68,12 @@ def _(ct, a: Spec):
     return flat(a)
 
 
+@round.keywords
+def _(op, a, *, decimals=0):
+    rounded = round(a * 10.0**decimals) / 10.0**decimals if a.dtype.is_floating_point else positive(a)
+    return rounded if op is round else copy_(a, rounded)
+
+
 @pointwise(source="{a} - trunc({a})", flops=2, kinds="f")
 def frac(xp, a):
     """The fraction of a, with its sign.
@@ -83,7 +89,7 @@ def _(ct):
     return ct
 
 
-@pointwise(source="{a} != {a} ? {a} : ({a} > 0) - ({a} < 0)", kinds="ifc")
+@pointwise(source="{a} != {a} ? {a} : ({a} > 0) - ({a} < 0)", kinds="ifc", aliases=("sgn",))
 def sign(xp, a):
     """1, 0 or -1, as a is above 0, 0 or below; of complex numbers a / abs(a).
 

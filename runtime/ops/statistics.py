@@ -1,14 +1,20 @@
 """Means and spreads. Composites: the native sum and few passes over memory are faster than kernels of numpy's."""
 
+import builtins
 import math
+from collections import namedtuple
 from typing import Any
 
+from ..errors import ShapeError
 from ..op import sample
 from ..registry import composite
 from ..spec import Axes
+from .bounds import clip
 from .compare import isnan
+from .part import diagonal
 from .pointwise import sqrt, where
-from .reduce import sum
+from .reduce import amax, amin, sum
+from .shape import unsqueeze
 
 _SAMPLES = (sample((2, 3)), sample((2, 3), axis=1), sample((2, 3, 4), axis=(0, -1), keepdims=True))
 
@@ -100,3 +106,46 @@ def nanmean(a: Any, axis: Axes = None, keepdims: bool = False, *, dim: Axes = No
     """
     axis, keepdims = dim if axis is None else axis, keepdims or keepdim
     return nansum(a, axis=axis, keepdims=keepdims) / sum(a == a, axis=axis, keepdims=keepdims)
+
+
+@composite(samples=(sample((3, 4)), sample((4,)), sample((3, 4), correction=0)))
+def cov(a: Any, *, correction: float = 1) -> Any:
+    """The covariances of variables, the rows of a, over observations, its columns: (rows, rows); of a vector, its
+    variance.
+
+    >>> cov(tensor([[1.0, 3.0], [2.0, 6.0]])).tolist()
+    [[2.0, 4.0], [4.0, 8.0]]
+    """
+    if a.ndim > 2:
+        raise ShapeError(f"cov: it takes at most 2 axes, variables and observations, not shape {a.shape}")
+    count = a.shape[-1] if a.ndim else 1
+    centred = a - mean(a, axis=-1, keepdims=True) if a.ndim else a - a
+    degrees = builtins.max(count - correction, 0)
+    return sum(centred * centred) / degrees if a.ndim < 2 else centred @ centred.mT / degrees
+
+
+@composite(samples=(sample((3, 4)), sample((4,))))
+def corrcoef(a: Any) -> Any:
+    """The correlations (Pearson's) of variables, the rows of a, over observations, its columns; of a vector, 1.
+
+    >>> corrcoef(tensor([[1.0, 3.0], [6.0, 2.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    covariances = cov(a)
+    if a.ndim < 2:
+        return covariances / covariances
+    spreads = sqrt(diagonal(covariances))
+    return clip(covariances / (unsqueeze(spreads, 1) * unsqueeze(spreads, 0)), -1, 1)
+
+
+AminMax = namedtuple("AminMax", ["min", "max"])
+
+
+@composite(samples=(sample((2, 3)), sample((2, 3), axis=1, keepdims=True)))
+def aminmax(a: Any, *, axis: int | None = None, keepdims: bool = False) -> AminMax:
+    """The smallest and the largest element, of an axis or of all: (min, max).
+
+    >>> [x.item() for x in aminmax(tensor([3.0, 1.0]))]
+    [1.0, 3.0]
+    """
+    return AminMax(amin(a, axis=axis, keepdims=keepdims), amax(a, axis=axis, keepdims=keepdims))

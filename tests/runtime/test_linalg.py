@@ -101,3 +101,15 @@ def test_tensordot_over_named_axes_is_numpy_s() -> None:
     b = np.random.default_rng(1).normal(size=(3, 4, 2))
     got = rt.tensordot(rt.tensor(A), rt.tensor(b), axes=((-1, 0), (0, 2)))
     np.testing.assert_allclose(got.numpy(), np.tensordot(A, b, axes=((-1, 0), (0, 2))))
+
+
+def test_norm_of_vectors_and_matrices() -> None:
+    a = rt.tensor([[3.0, 4.0], [0.0, 0.0]])
+    assert rt.linalg.norm(a).item() == 5.0 and rt.linalg.norm(a, dim=1).tolist() == [5.0, 0.0]
+    assert rt.linalg.norm(a, ord=1).item() == 4.0 and rt.linalg.norm(a, ord=2, dim=0, keepdim=True).tolist() == [
+        [3.0, 4.0]
+    ]
+    assert rt.linalg.norm(a[None], ord="nuc", dim=(1, 2)).tolist() == [5.0]
+    assert rt.linalg.norm(a[:, None], "fro", (0, 2), keepdim=True).shape == (1, 1, 1)
+    with pytest.raises(rt.ShapeError, match="name one or two axes"):
+        rt.linalg.norm(a[None], ord="nuc")

@@ -139,3 +139,23 @@ def test_bfloat16_arrays_become_tensors() -> None:
         [0.0],
         [0.5],
     ]
+
+
+def test_axes_go_by_dims_too() -> None:
+    x = rt.arange(6.0).view(2, 3)
+    assert x.flip(dims=(0, 1)).tolist() == [[5.0, 4.0, 3.0], [2.0, 1.0, 0.0]]
+    assert rt.roll(x, shifts=(1, 1), dims=(0, 1)).tolist() == [[5.0, 3.0, 4.0], [2.0, 0.0, 1.0]]
+
+
+def test_round_takes_decimals() -> None:
+    x = rt.tensor([1.2345, -0.55])
+    assert rt.round(x, decimals=1).tolist() == pytest.approx([1.2, -0.6], abs=0.05)
+    assert x.round(decimals=2).tolist() == pytest.approx([1.23, -0.55]) and x.round_(decimals=0).tolist() == [1.0, -1.0]
+
+
+def test_sums_back_to_a_size() -> None:
+    x = rt.arange(6.0).view(2, 3)
+    assert x.sum_to_size(1, 3).tolist() == [[3.0, 5.0, 7.0]] and x.sum_to_size(3).tolist() == [3.0, 5.0, 7.0]
+    with pytest.raises(rt.ShapeError, match="is not what"):
+        x.sum_to_size(2, 2)
+    assert x.fill_diagonal_(9.0).tolist() == [[9.0, 1.0, 2.0], [3.0, 9.0, 5.0]]

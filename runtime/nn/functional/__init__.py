@@ -53,7 +53,9 @@ from .loss import (
     gaussian_nll_loss,
     kl_div,
     nll_loss,
+    poisson_nll_loss,
 )
+from .margin import hinge_embedding_loss, multi_margin_loss, soft_margin_loss
 from .norm import batch_norm, group_norm, instance_norm, layer_norm, rms_norm
 from .pool import (
     adaptive_avg_pool1d,
@@ -104,6 +106,7 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
     "interpolate",
@@ -119,6 +122,7 @@ __all__ = [
     "max_pool2d",
     "mish",
     "mse_loss",
+    "multi_margin_loss",
     "nll_loss",
     "normalize",
     "one_hot",
@@ -126,6 +130,7 @@ __all__ = [
     "pairwise_distance",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "poisson_nll_loss",
     "prelu",
     "relu",
     "relu6",
@@ -135,6 +140,7 @@ __all__ = [
     "sigmoid",
     "silu",
     "smooth_l1_loss",
+    "soft_margin_loss",
     "softmax",
     "softmin",
     "softplus",

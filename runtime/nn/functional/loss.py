@@ -249,3 +249,29 @@ def gaussian_nll_loss(
     spread = spread + from_numpy(np.maximum(eps - values, 0))
     losses: Tensor = 0.5 * (log(spread) + (input - target) ** 2 / spread)
     return reduced("gaussian_nll_loss", losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
+
+
+@composite(samples=(sample((2, 3), target=np.array([[1.0, 0.5, 2.0]]), full=True),), public=False)
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    *,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:
+    """The negative logarithm of a Poisson distribution's probability, but for the factorial of the target.
+
+    input: the logarithm of its rate, or with log_input=False the rate, to which eps is added. full: with Stirling's
+    approximation of the factorial's logarithm, of targets above 1.
+
+    >>> poisson_nll_loss(tensor([0.0]), tensor([2.0])).tolist()
+    1.0
+    """
+    losses = exp(input) - target * input if log_input else input - target * log(input + eps)
+    if full:
+        safe = where(gt(target, 1), target, 1.0)
+        stirling = safe * log(safe) - safe + 0.5 * log(2 * math.pi * safe)
+        losses = losses + where(gt(target, 1), stirling, 0.0)
+    return reduced("poisson_nll_loss", losses, reduction)

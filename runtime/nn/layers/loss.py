@@ -161,6 +161,53 @@ class MarginRankingLoss(_Loss):
         return F.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
 
 
+class HingeEmbeddingLoss(_Loss):
+    """functional.hinge_embedding_loss: of distances."""
+
+    def __init__(self, margin: float = 1.0, *, reduction: str = "mean") -> None:
+        super().__init__(reduction=reduction)
+        self.margin = margin
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.hinge_embedding_loss(input, target, self.margin, reduction=self.reduction)
+
+
+class SoftMarginLoss(_Loss):
+    """functional.soft_margin_loss: of two classes, 1 and -1."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.soft_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiMarginLoss(_Weighted):
+    """functional.multi_margin_loss: of scores of classes."""
+
+    def __init__(
+        self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, *, reduction: str = "mean"
+    ) -> None:
+        super().__init__(weight, reduction=reduction)
+        self.p = p
+        self.margin = margin
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.multi_margin_loss(input, target, self.p, self.margin, self.weight, reduction=self.reduction)
+
+
+class PoissonNLLLoss(_Loss):
+    """functional.poisson_nll_loss: of counts."""
+
+    def __init__(
+        self, log_input: bool = True, full: bool = False, *, eps: float = 1e-8, reduction: str = "mean"
+    ) -> None:
+        super().__init__(reduction=reduction)
+        self.log_input = log_input
+        self.full = full
+        self.eps = eps
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.poisson_nll_loss(input, target, self.log_input, full=self.full, eps=self.eps, reduction=self.reduction)
+
+
 class TripletMarginLoss(_Loss):
     """functional.triplet_margin_loss: of an anchor, something near it and something far from it."""
 

@@ -168,3 +168,25 @@ def test_what_does_not_fit_is_refused_in_words(call: Any, error: type[Exception]
 def test_shapes_that_broadcast_are_warned_of() -> None:
     with pytest.warns(UserWarning, match=r"mse_loss: input \(4, 1\) and target \(4,\) are broadcast"):
         assert F.mse_loss(rt.zeros(4, 1), rt.ones(4)).item() == 1
+
+
+def test_losses_with_margins() -> None:
+    x = rt.tensor([[0.5, -1.0, 2.0]])
+    assert nn.HingeEmbeddingLoss(reduction="none")(x, rt.tensor([[1.0, -1.0, -1.0]])).tolist() == [[0.5, 2.0, 0.0]]
+    assert nn.SoftMarginLoss(reduction="sum")(rt.tensor([0.0, 1000.0]), rt.tensor([1.0, -1.0])).item() == pytest.approx(
+        1000.6931
+    )
+    assert nn.MultiMarginLoss()(x, rt.tensor([2])).item() == 0.0
+    assert nn.MultiMarginLoss(p=2, weight=rt.tensor([3.0, 1.0, 1.0]))(x, rt.tensor([0])).item() == pytest.approx(
+        3 * 6.25 / 3
+    )
+    with pytest.raises(rt.ShapeError, match="needs a target"):
+        F.multi_margin_loss(x, rt.tensor(0))
+
+
+def test_poisson_nll_loss() -> None:
+    rate, count = rt.tensor([2.0]), rt.tensor([3.0])
+    assert nn.PoissonNLLLoss(log_input=False, eps=0.0)(rate, count).item() == pytest.approx(2 - 3 * math.log(2))
+    assert nn.PoissonNLLLoss()(rate.log(), count).item() == pytest.approx(2 - 3 * math.log(2))
+    stirling = 3 * math.log(3) - 3 + 0.5 * math.log(2 * math.pi * 3)
+    assert nn.PoissonNLLLoss(full=True)(rate.log(), count).item() == pytest.approx(2 - 3 * math.log(2) + stirling)
