@@ -184,6 +184,7 @@ uint64_t PassInfo::id() {
 }
 
 uint64_t current_pass() { return PassInfo::current ? PassInfo::current->id() : 0; }
+uint64_t running_node() { return PassInfo::current ? PassInfo::current->running : 0; }
 bool pass_reaches(const Edge& e) { return PassInfo::current && PassInfo::current->plan().reaches(e); }
 
 void Pace::step(const Array* ct, const Node* n) {

@@ -38,8 +38,10 @@ inline std::atomic<int> leaves_with_hooks{0};
 
 Array ones(const Layout& like);
 
-// The pass that this thread is in: its number, 0 none; whether it will run this node, or reach this leaf.
+// The pass that this thread is in: its number, 0 none; the number of the node that it runs, or ran last; whether it
+// will run this node, or reach this leaf.
 uint64_t current_pass();
+uint64_t running_node();
 bool pass_reaches(const Edge&);
 
 // --- shared by both kinds of pass

@@ -92,6 +92,8 @@ inline uint64_t sequence_after(uint64_t behind) {
     begin_sequence_block();
   return b.next++;
 }
+// This thread's next node has no lower number than this, and those that it made before have lower ones.
+inline uint64_t next_sequence_at_least() { return sequence_block.next; }
 uint64_t sequence_behind(Node*);  // the highest number among its edges
 
 extern void (*release_context)(void*);  // gives a Python reference back

@@ -34,6 +34,7 @@ class PassInfo {
   uint64_t id();
   const Plan& plan() { return plan_ ? *plan_ : *(plan_ = std::make_unique<Plan>(request_)); }
   static thread_local PassInfo* current;
+  uint64_t running = 0;  // the number of the node
 
  protected:
   const Request& request_;
@@ -94,6 +95,7 @@ class Pass : PassInfo {
       return arrive(n, step);
     }
     Claim claim(n, request_.keep_graph || !n->keeps_values);
+    running = n->sequence;
     arrive(n, step);
     std::vector<Value> of_outputs;
     if (n->hooks) [[unlikely]] {

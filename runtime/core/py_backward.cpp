@@ -185,6 +185,12 @@ PyObject* backward_method(PyObject* o, PyObject* args, PyObject* kwargs) {
 // current_pass(): the number of the backward pass that this thread is in, 0 none.
 PyObject* python_current_pass(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(current_pass()); }
 
+// running_node(): the number of the node that this thread's backward pass runs, or ran last; 0 none.
+PyObject* python_running_node(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(running_node()); }
+
+// next_node(): nodes that this thread makes from now on have at least this number, earlier ones have lower ones.
+PyObject* python_next_node(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(next_sequence_at_least()); }
+
 // pass_reaches(tensor): whether a gradient can come to it in the pass that this thread is in.
 PyObject* python_pass_reaches(PyObject*, PyObject* o) {
   if (!is_tensor(o)) return PyErr_Format(PyExc_TypeError, "expected a Tensor, not a %.80s", Py_TYPE(o)->tp_name);
@@ -199,6 +205,8 @@ PyObject* python_pass_reaches(PyObject*, PyObject* o) {
 
 PyMethodDef backward_functions[] = {{"run_backward", run_backward, METH_VARARGS, nullptr},
                                     {"current_pass", python_current_pass, METH_NOARGS, nullptr},
+                                    {"running_node", python_running_node, METH_NOARGS, nullptr},
+                                    {"next_node", python_next_node, METH_NOARGS, nullptr},
                                     {"pass_reaches", python_pass_reaches, METH_O, nullptr},
                                     {}};
 

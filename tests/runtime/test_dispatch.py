@@ -135,6 +135,64 @@ def test_flops_by_module() -> None:
     assert counter.get_flop_counts() == counts  # off again
 
 
+def test_flops_of_backward_by_module() -> None:
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 2))
+    with rt.FlopCounter(model) as counter:
+        loss = model(rt.ones((4, 8))).square().mean()
+        forward = counter.get_flop_counts()
+        loss.backward()
+    counts = counter.get_flop_counts()
+    first, last = 2 * 4 * 8 * 16, 2 * 4 * 16 * 2  # the input needs no gradient: the first layer has but its weight's
+    assert forward["Sequential.0"]["matmul"] == first and forward["Sequential.2"]["matmul"] == last
+    assert counts["Sequential.0"]["matmul"] == 2 * first and counts["Sequential.2"]["matmul"] == 3 * last
+    assert counts["Sequential"]["matmul"] == counts["Global"]["matmul"] == 2 * first + 3 * last
+    assert sum(counts["Sequential.1"].values()) > sum(forward["Sequential.1"].values()) == 4 * 16
+    assert counts["Global"].keys() - counts["Sequential"].keys() >= {"square"}
+
+
+def test_flops_of_a_function_s_backward_and_of_second_gradients_belong_to_the_module() -> None:
+    class Product(rt.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Tensor, b: Tensor) -> Tensor:
+            ctx.save_for_backward(a, b)
+            return a @ b
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> tuple[Tensor, Tensor]:
+            a, b = ctx.saved_tensors
+            return g @ b.mT, a.mT @ g
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(rt.ones(8, 3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            result: Tensor = Product.apply(x, self.weight)
+            return result
+
+    model, x = nn.Sequential(Block(), Block()), rt.ones(2, 8, requires_grad=True)
+    model[1].weight = nn.Parameter(rt.ones(3, 8))
+    one = 2 * 2 * 8 * 3
+    with rt.FlopCounter(model) as counter:
+        (first,) = rt.autograd.grad((model(x) ** 2).sum(), x, create_graph=True)
+        assert counter.get_flop_counts()["Sequential.0"]["matmul"] == 3 * one
+        first.sum().backward()
+    counts = counter.get_flop_counts()
+    assert counts["Sequential.1"]["matmul"] > 3 * one
+    assert counts["Sequential"]["matmul"] == counts["Global"]["matmul"]
+    of_parts = counts["Sequential.0"]["matmul"] + counts["Sequential.1"]["matmul"]
+    assert of_parts == counts["Global"]["matmul"]
+
+
+def test_flops_of_a_checkpoint_count_its_second_forward() -> None:
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+    x = rt.ones(4, 8, requires_grad=True)
+    with rt.FlopCounter(model) as counter:
+        rt.utils.checkpoint.checkpoint(model, x, use_reentrant=False).sum().backward()
+    assert counter.get_flop_counts()["Sequential.0"]["matmul"] == 4 * 2 * 4 * 8 * 8
+
+
 # --- the table
 
 
