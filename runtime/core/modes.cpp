@@ -39,16 +39,16 @@ Tensor cast_leaf(TensorImpl* t, DType to) {
   return known.cast;
 }
 
-// What autocast makes of an input: double numbers are never touched, nor what is no float.
-Tensor autocast(const Op& op, TensorImpl* t) {
+}  // namespace
+
+// Double numbers are never touched, nor what is no float.
+Tensor autocast_input(Autocast family, TensorImpl* t) {
   if (kind(t->dtype) != DKind::kFloat || t->dtype == DType::kFloat64) return {};
-  DType to = op.autocast == Autocast::kLower ? autocast_dtype : DType::kFloat32;
+  DType to = family == Autocast::kLower ? autocast_dtype : DType::kFloat32;
   if (t->dtype == to) return {};
   bool weight = is_half(to) && grad_enabled && t->requires_grad && !t->grad_fn && !t->base;
   return weight ? cast_leaf(t, to) : cast_to(t, to);
 }
-
-}  // namespace
 
 void clear_autocast_cache() { cache().clear(); }
 
@@ -61,7 +61,7 @@ void apply_in_modes(const Op& op, const Operand* in, int nin, const Attrs& attrs
   for (int i = 0; i < nin; ++i) {
     bool takes_part = op.list() ? op.casts & 1 : op.casts >> i & 1;
     if (!takes_part || !given[i].tensor) continue;
-    if (Tensor cast = autocast(op, given[i].tensor)) {
+    if (Tensor cast = autocast_input(op.autocast, given[i].tensor)) {
       given[i] = {cast.get(), cast.get()};
       casts.push_back(std::move(cast));
     }

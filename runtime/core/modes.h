@@ -31,5 +31,7 @@ extern void (*call_dispatch_mode)(const Op&, const Operand* in, int nin, const A
 // The dtype of this thread's autocast, and a cache of cast leaves (weights), which lives until it is cleared.
 inline constinit thread_local DType autocast_dtype = DType::kFloat32;
 void clear_autocast_cache();
+// What autocast makes of an input of the family `lower` or kFloat32; null: it stays.
+Ref<TensorImpl> autocast_input(Autocast family, TensorImpl*);
 
 }  // namespace perflab

@@ -229,6 +229,18 @@ PyObject* set_autocast(PyObject*, PyObject* code) {
   return PyLong_FromLong(before);
 }
 
+// lowered(tensor): what autocast makes of it for an op that runs in 16-bit floats; itself when autocast is off.
+PyObject* lowered(PyObject*, PyObject* o) {
+  if (!(modes & kAutocast) || !is_tensor(o)) return Py_NewRef(o);
+  try {
+    WithoutModes inside(kAutocast);
+    Tensor cast = autocast_input(Autocast::kLower, impl_of(o));
+    return cast ? wrap(cast.take()) : Py_NewRef(o);
+  } catch (...) {
+    return raise_current();
+  }
+}
+
 PyObject* forget_casts(PyObject*, PyObject*) {
   clear_autocast_cache();
   Py_RETURN_NONE;
@@ -259,6 +271,7 @@ PyMethodDef mode_functions[] = {{"push_dispatch_mode", push_dispatch_mode, METH_
                                 {"set_saved_hooks", set_saved_hooks, METH_VARARGS, nullptr},
                                 {"set_anomaly", set_anomaly, METH_VARARGS, nullptr},
                                 {"set_autocast", set_autocast, METH_O, nullptr},
+                                {"lowered", lowered, METH_O, nullptr},
                                 {"clear_autocast_cache", forget_casts, METH_NOARGS, nullptr},
                                 {"set_autocast_family", set_autocast_family, METH_VARARGS, nullptr},
                                 {"set_inference", set_inference, METH_O, nullptr},

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from .._core import lowered
 from ..errors import ShapeError
 from ..op import sample
 from ..registry import composite
@@ -116,5 +117,5 @@ def baddbmm(a: Any, batch1: Any, batch2: Any, *, beta: float = 1, alpha: float =
 
 def _plus(a: Any, product: Any, beta: float, alpha: float) -> Any:
     """beta * a + alpha * product. With a beta of 0, what a holds does not count, NaN neither."""
-    scaled = product if alpha == 1 else product * alpha
+    scaled, a = product if alpha == 1 else product * alpha, lowered(a)
     return scaled if beta == 0 else scaled + (a if beta == 1 else a * beta)

@@ -48,6 +48,7 @@ def _running(xp: Any, ufunc: Any, a: Any, axis: int, reverse: bool, exclusive: b
     samples=(*_SAMPLES, sample((2, 3), axis=1, exclusive=True)),
     public=False,
     kinds="bifc",
+    autocast="float32",
 )
 def running_sum(xp, a, *, axis: int, reverse: bool = False, exclusive: bool = False, dtype: DType | None = None):
     """The sum of each element and those before it along an axis, or of those after it; in `dtype` as sum has it.
@@ -77,6 +78,7 @@ def _(ct, *, axis: int, reverse: bool, exclusive: bool):
     ),
     public=False,
     kinds="bifc",
+    autocast="float32",
 )
 def running_product(xp, a, *, axis: int, reverse: bool = False, exclusive: bool = False, dtype: DType | None = None):
     """The product of each element and those before it along an axis, or of those after it; in `dtype` as sum has it.

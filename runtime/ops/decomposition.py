@@ -31,6 +31,7 @@ _POSITIVE = [[3.0, 1.0, 0.5], [1.0, 4.0, -1.0], [0.5, -1.0, 2.0]]
     kinds="fc",
     flops=cubed,
     samples=(sample(_POSITIVE), sample([_POSITIVE, _POSITIVE], upper=True), sample([[2.0]])),
+    autocast="float32",
 )
 def cholesky(xp, a, *, upper: bool = False):
     """The lower triangular L with L @ L.mH = a, or with `upper` its conjugate transpose.
@@ -69,6 +70,7 @@ def _qr_specs(a: Spec, *, complete: bool):
     samples=(sample((3, 2), complete=False), sample((2, 3, 4), complete=True)),
     differentiable=False,
     public=False,
+    autocast="float32",
 )
 def qr_factors(xp, a, *, complete: bool):
     """qr's factors.
@@ -112,6 +114,7 @@ def _svd_specs(a: Spec, *, full_matrices: bool):
     samples=(sample((3, 2)), sample((2, 3, 4), full_matrices=False)),
     differentiable=False,
     public=False,
+    autocast="float32",
 )
 def svd(xp, a, *, full_matrices: bool = True):
     """U, S and Vh with U @ diag(S) @ Vh = a, the singular values S falling. No gradient.
@@ -134,6 +137,7 @@ def _svdvals_spec(a: Spec):
     samples=(sample((3, 2)), sample((2, 3, 4))),
     differentiable=False,
     public=False,
+    autocast="float32",
 )
 def svdvals(xp, a):
     """The singular values, falling. No gradient.
@@ -162,6 +166,7 @@ def _eigh_specs(a: Spec):
     samples=(sample(_POSITIVE), sample([_POSITIVE, _POSITIVE])),
     differentiable=False,
     public=False,
+    autocast="float32",
 )
 def eigh(xp, a):
     """The eigenvalues of a hermitian matrix, rising, and its eigenvectors as columns. No gradient.
@@ -181,6 +186,7 @@ def eigh(xp, a):
     samples=(sample(_POSITIVE), sample([_POSITIVE, _POSITIVE])),
     differentiable=False,
     public=False,
+    autocast="float32",
 )
 def eigvalsh(xp, a):
     """The eigenvalues of a hermitian matrix, rising; its lower triangle alone is read. No gradient.

@@ -26,7 +26,7 @@ def _inv_spec(a: Spec):
     return Spec(a.shape, a.dtype)
 
 
-@primitive(infer=_inv_spec, kinds="fc", flops=cubed, samples=_SQUARE, aliases=("inverse",))
+@primitive(infer=_inv_spec, kinds="fc", flops=cubed, samples=_SQUARE, aliases=("inverse",), autocast="float32")
 def inv(xp, a):
     """The inverse. A singular matrix raises LinAlgError.
 
@@ -68,6 +68,7 @@ def _solve_spec(a: Spec, b: Spec):
         sample(_REGULAR, (2, 3, 2)),
     ),
     public=False,
+    autocast="float32",
 )
 def solve(xp, a, b):
     """The x with a @ x = b, b being matrices or one vector. A singular a raises LinAlgError.
@@ -92,7 +93,7 @@ def _det_spec(a: Spec):
     return Spec(batch, a.dtype)
 
 
-@primitive(infer=_det_spec, kinds="fc", flops=cubed, samples=_SQUARE)
+@primitive(infer=_det_spec, kinds="fc", flops=cubed, samples=_SQUARE, autocast="float32")
 def det(xp, a):
     """The determinant. The second gradient of a singular matrix raises LinAlgError: it goes through the inverse.
 
@@ -137,7 +138,14 @@ def _slogdet_specs(a: Spec):
     return Spec(batch, a.dtype), Spec(batch, real_of(a))
 
 
-@primitive(infer=_slogdet_specs, returns=("sign", "logabsdet"), kinds="fc", flops=cubed, samples=_SQUARE)
+@primitive(
+    infer=_slogdet_specs,
+    returns=("sign", "logabsdet"),
+    kinds="fc",
+    flops=cubed,
+    samples=_SQUARE,
+    autocast="float32",
+)
 def slogdet(xp, a):
     """The determinant's sign, which has no gradient, and the logarithm of its size; of a singular matrix 0 and -inf.
 

@@ -28,6 +28,7 @@ from .reduce import amax, amin, expand_reduced, sum
         sample((2, 3), axis=0, ord=0.0),
         sample(()),
     ),
+    autocast="float32",
     public=False,
 )
 def vector_norm(xp, a, *, axis: Axes = None, keepdims: bool = False, ord: float = 2.0):

@@ -118,7 +118,7 @@ def _(ct, a):
     return ct * (2 * a)
 
 
-@pointwise(source="1 / {a}", dtype="float", kinds="fc", domain=(0.5, 2.0))
+@pointwise(source="1 / {a}", dtype="float", kinds="fc", domain=(0.5, 2.0), autocast="float32")
 def reciprocal(xp, a):
     """1 / a, element by element.
 

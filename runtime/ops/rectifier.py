@@ -54,7 +54,11 @@ def _(ct, a, *, alpha: float):
 
 
 @pointwise(
-    source="{a} * {beta} > {threshold} ? {a} : log1p(exp({a} * {beta})) / {beta}", flops=5, dtype="float", public=False
+    source="{a} * {beta} > {threshold} ? {a} : log1p(exp({a} * {beta})) / {beta}",
+    flops=5,
+    dtype="float",
+    public=False,
+    autocast="float32",
 )
 def softplus(xp, a, *, beta: float = 1.0, threshold: float = 20.0):
     """log(1 + exp(beta * a)) / beta; where beta * a is above the threshold, a.

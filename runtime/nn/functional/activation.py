@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from ..._core import Tensor
+from ..._core import Tensor, lowered
 from ...errors import ArgumentError, ShapeError
 from ...op import sample
 from ...ops import activation, pointwise, rectifier
@@ -202,6 +202,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     >>> prelu(tensor([-1.0, 2.0]), tensor([0.25])).tolist()
     [-0.25, 2.0]
     """
+    input, weight = lowered(input), lowered(weight)
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.ndim > 1 or weight.numel() not in (1, channels):
         raise ShapeError(f"prelu: a weight is one number or one for each of {channels} channels, not {weight.shape}")

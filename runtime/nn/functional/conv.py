@@ -2,7 +2,7 @@
 
 import math
 
-from ..._core import Tensor, empty
+from ..._core import Tensor, empty, lowered
 from ...errors import ArgumentError, ShapeError
 from ...ops import conv
 from ...ops import fold as planes
@@ -68,7 +68,7 @@ def _check_weight(name: str, weight: Tensor, axes: int) -> None:
 def _finished(out: Tensor, bias: Tensor | None, batch: bool) -> Tensor:
     """The result with its bias, and without the batch where the input had none."""
     if bias is not None:
-        out = out + reshape(bias, (-1, *[1] * (out.ndim - 2)))
+        out = out + reshape(lowered(bias), (-1, *[1] * (out.ndim - 2)))
     return out if batch else squeeze(out, 0)
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from ..._core import Tensor
+from ..._core import Tensor, lowered
 from ...errors import ShapeError
 from ...ops.shape import reshape, transpose, unsqueeze
 
@@ -14,7 +14,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         input = reshape(input, (math.prod(shape[:-1]), shape[-1]))
     out: Tensor = input @ transpose(weight, -2, -1)
     if bias is not None:
-        out = out + bias
+        out = out + lowered(bias)
     return reshape(out, (*shape[:-1], weight.shape[0])) if len(shape) > 2 else out
 
 
@@ -34,4 +34,4 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     # (out, N, in2), then the sum over in2 as a product of matrices
     halves = transpose(first @ weight, 0, 1)
     out: Tensor = reshape(halves @ unsqueeze(second, -1), (*lead, shape[0]))
-    return out if bias is None else out + bias
+    return out if bias is None else out + lowered(bias)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from ..._core import Tensor
+from ..._core import Tensor, lowered
 from ...creation import empty, zeros
 from ...errors import ArgumentError, ShapeError
 from ...ops.shape import concat, split, squeeze, stack, transpose, unsqueeze
@@ -63,7 +63,7 @@ class _Cell(Module):
             if part.shape != wanted:
                 raise ShapeError(f"{type(self).__name__}: a state of shape {wanted} is needed, not {part.shape}")
         x = F.linear(input, self.weight_ih, self.bias_ih)
-        return self._cell.step(x, F.linear(state[0], self.weight_hh, self.bias_hh), state)
+        return self._cell.step(x, F.linear(state[0], self.weight_hh, self.bias_hh), tuple(map(lowered, state)))
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
@@ -210,6 +210,7 @@ class _Recurrent(Module):
         """One layer in one direction over (L, N, features): its outputs and its last state."""
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         parameters = tuple(getattr(self, name + end, None) for name in names)
+        state = tuple(map(lowered, state))
         w_out = getattr(self, "weight_hr" + end, None)
         if w_out is not None or len(input) == 0:
             return run_steps(self._cell, input, parameters, w_out, state, backwards)
