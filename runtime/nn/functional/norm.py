@@ -157,15 +157,18 @@ def batch_norm(
         assert running_mean is not None and running_var is not None
         factor = scale / sqrt(running_var + eps)
         shape = _channels(input)
-        fixed: Tensor = input * reshape(factor, shape) + reshape(shift - running_mean * factor, shape)
-        return fixed
+        return _in_dtype_of(input, input * reshape(factor, shape) + reshape(shift - running_mean * factor, shape))
     axes = (0, *range(2, input.ndim))
     if math.prod(input.shape[i] for i in axes) < 2:
         raise ShapeError(f"batch_norm: training needs more than one value in each channel, not {input.shape}")
     if running_mean is not None and running_var is not None:
         _update(input, axes, running_mean, running_var, momentum)
-    out: Tensor = norm.batch_norm(input, scale, shift, eps=eps)
-    return out
+    return _in_dtype_of(input, norm.batch_norm(input, scale, shift, eps=eps))
+
+
+def _in_dtype_of(input: Tensor, out: Tensor) -> Tensor:
+    """Statistics and weights are often float32 beside 16-bit inputs; the result is what the input is."""
+    return out if out.dtype is input.dtype else out.to(input.dtype)
 
 
 @composite(samples=(sample((2, 2, 3)), sample((1, 2, 2, 2), eps=0.1)), public=False)
