@@ -209,8 +209,8 @@ class _Recurrent(Module):
     def _scan(self, input: Tensor, state: State, end: str, backwards: bool) -> tuple[Tensor, State]:
         """One layer in one direction over (L, N, features): its outputs and its last state."""
         names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
-        parameters = tuple(getattr(self, name + end, None) for name in names)
-        state = tuple(map(lowered, state))
+        parameters = tuple(lowered(getattr(self, name + end, None)) for name in names)
+        input, state = lowered(input), tuple(map(lowered, state))
         w_out = getattr(self, "weight_hr" + end, None)
         if w_out is not None or len(input) == 0:
             return run_steps(self._cell, input, parameters, w_out, state, backwards)
