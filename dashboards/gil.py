@@ -1,11 +1,12 @@
-"""Waits for the GIL: who waited, for how long, and when."""
+"""The GIL: who waited for it, who held it meanwhile, and when."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 import plotly.graph_objects as go
 
+from perflab.profiler.analysis.contention import Blocked, Convoy, GilThread
 from perflab.profiler.analysis.gil import GilWait
 from perflab.profiler.trace import Trace
 
@@ -13,49 +14,67 @@ from . import theme, units
 from .timeline import track_label
 
 POINT_LIMIT = 3000
+ROW_LIMIT = 50
+_EXACT = "every thread's, exact"
+_OWN = "perflab's own acquisitions alone"
 
 
 @dataclass(frozen=True)
 class GilRow:
-    """All acquisitions of one thread for one reason; times in ns."""
+    """A thread's use of the GIL, with its name; times in ns, `held_share` of the time of the trace."""
 
-    track: str
-    reason: str
-    count: int
-    wait_ns: int
-    longest_ns: int
-    hold_ns: int
+    name: str
+    held_share: float
+    use: GilThread
 
 
-def rows(trace: Trace, waits: Sequence[GilWait]) -> list[GilRow]:
-    """Sum `waits` by thread and reason, the longest total wait first."""
-    groups: dict[tuple[int, str], list[GilWait]] = defaultdict(list)
-    for wait in waits:
-        groups[wait.track, wait.reason].append(wait)
-    summed = [
-        GilRow(
-            track=track_label(trace.tracks[track]),
-            reason=reason,
-            count=len(members),
-            wait_ns=sum(wait.wait_ns for wait in members),
-            longest_ns=max(wait.wait_ns for wait in members),
-            hold_ns=sum(wait.hold_ns for wait in members),
-        )
-        for (track, reason), members in groups.items()
-    ]
-    return sorted(summed, key=lambda row: (-row.wait_ns, row.track, row.reason))
+@dataclass(frozen=True)
+class BlockedRow:
+    """A thread that waited and one that held it meanwhile, by name."""
+
+    waiter: str
+    holder: str
+    pair: Blocked
 
 
-def note(waits: Sequence[GilWait]) -> str:
+def rows(trace: Trace, threads: Sequence[GilThread], span_ns: int) -> list[GilRow]:
+    """The threads that held it longest."""
+    return [GilRow(_label(trace, thread.track), thread.held_ns / span_ns, thread) for thread in threads[:ROW_LIMIT]]
+
+
+def blocked_rows(trace: Trace, pairs: Sequence[Blocked]) -> list[BlockedRow]:
+    """The pairs of the longest waits."""
+    return [BlockedRow(_label(trace, pair.waiter), _label(trace, pair.holder), pair) for pair in pairs[:ROW_LIMIT]]
+
+
+def _label(trace: Trace, track: int) -> str:
+    return track_label(trace.tracks[track]).removesuffix(" GIL")
+
+
+def note(trace: Trace, threads: Sequence[GilThread]) -> str:
     """One sentence on all waits; empty where there are none."""
-    if not waits:
+    if not threads:
         return ""
-    waited = sum(wait.wait_ns for wait in waits)
-    threads = len({wait.track for wait in waits})
-    taken = f"{_counted(len(waits), 'acquisition')} by {_counted(threads, 'thread')}"
+    waited = sum(thread.waited_ns for thread in threads)
+    count = sum(thread.acquisitions for thread in threads)
+    what = {"exact": f" ({_EXACT})", "own": f" ({_OWN})"}.get(str(trace.metadata.get("gil")), "")
+    taken = f"{_counted(count, 'acquisition')} by {_counted(len(threads), 'thread')}{what}"
     sentence = f"{units.duration(waited)} of waiting in {taken}"
-    left_out = len(waits) - POINT_LIMIT
-    return f"{sentence}; the longest {units.whole(POINT_LIMIT)} are drawn" if left_out > 0 else sentence
+    left_out = count - POINT_LIMIT
+    lost = trace.metadata.get("gilLost")
+    if left_out > 0:
+        sentence += f"; the longest {units.whole(POINT_LIMIT)} are drawn"
+    return f"{sentence}; {units.whole(lost)} more were lost for want of room" if isinstance(lost, int) else sentence
+
+
+def convoy_notes(trace: Trace, found: Sequence[Convoy]) -> list[str]:
+    """A sentence on each convoy, the longest first."""
+    return [
+        f"A convoy: {_label(trace, convoy.track)} waited {units.duration(convoy.waited_ns)} behind"
+        f" {_label(trace, convoy.holder)} in {_counted(convoy.acquisitions, 'acquisition')} in a row,"
+        f" to hold it for {units.duration(convoy.held_ns)}."
+        for convoy in found[:3]
+    ]
 
 
 def _counted(count: int, word: str) -> str:
@@ -87,7 +106,7 @@ def figure(trace: Trace, waits: Sequence[GilWait], span: tuple[int, int]) -> go.
         members = sorted((wait for wait in shown if wait.track == track), key=lambda wait: wait.start)
         y = [wait.wait_ns / wait_scale.divisor for wait in members]
         drawn.add_scatter(
-            name=track_label(trace.tracks[track]),
+            name=_label(trace, track),
             x=[(wait.start - origin_ns) / time_scale.divisor for wait in members],
             y=y,
             mode="markers",
@@ -95,7 +114,8 @@ def figure(trace: Trace, waits: Sequence[GilWait], span: tuple[int, int]) -> go.
             error_y={"type": "data", "symmetric": False, "array": [0] * len(y), "arrayminus": y, "width": 0}
             | {"thickness": 1},
             customdata=[
-                f"waited {units.duration(wait.wait_ns)}, then held {units.duration(wait.hold_ns)}<br>{wait.reason}"
+                f"waited {units.duration(wait.wait_ns)}, then held {units.duration(wait.hold_ns)}<br>"
+                + escape(wait.reason)
                 for wait in members
             ],
             hovertemplate="%{customdata}<extra>%{fullData.name}</extra>",

@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from perflab.profiler.analysis.averages import key_averages
+from perflab.profiler.analysis.contention import blocked, convoys, gil_threads
 from perflab.profiler.analysis.gil import gil_waits
 from perflab.profiler.analysis.memory import memory_curve
 from perflab.profiler.analysis.steps import steps as steps_of
@@ -65,7 +66,7 @@ def trace_page(view: TraceView) -> str:
         raise StepNotFound(view.step, [known.number for known in steps])
     span = trace.span()
     averages = key_averages(trace)
-    waits = gil_waits(trace)
+    waits, gil_use = gil_waits(trace), gil_threads(trace)
     curve = memory_curve(trace)
     recorded = curve if len(curve.time) else None
     window = stepchoice.window(step, span)
@@ -90,8 +91,10 @@ def trace_page(view: TraceView) -> str:
         extent=f"{len(steps)} steps" if len(steps) > 1 else "the trace",
         memory_note=memory.note(recorded, span[0]),
         colours={"allocated": theme.ALLOCATED, "reserved": theme.RESERVED},
-        gil_rows=gil.rows(trace, waits),
-        gil_note=gil.note(waits),
+        gil_rows=gil.rows(trace, gil_use, max(span[1] - span[0], 1)),
+        gil_blocked=gil.blocked_rows(trace, blocked(trace)),
+        gil_note=gil.note(trace, gil_use),
+        gil_convoys=gil.convoy_notes(trace, convoys(trace)),
         graph=graph.picture(trace, window),
     )
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..trace import Int64s, Trace
 from .paths import unique_pairs
@@ -29,39 +30,81 @@ def of_reason(what: str, reason: str) -> str:
     return f"{what}: {reason}" if reason else what
 
 
-def _reason(name: str, what: str) -> str:
-    return name.removeprefix(what).removeprefix(": ")
-
-
 def gil_waits(trace: Trace) -> list[GilWait]:
     """All acquisitions on the trace, in the order of asking."""
+    found = acquisitions(trace)
+    texts = [_reason(name) for name in trace.strings]
+    columns = (found.track, found.start, found.wait_ns, found.hold_ns, found.name)
+    return [
+        GilWait(track, start, wait, hold, texts[name])
+        for track, start, wait, hold, name in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Acquisitions:
+    """All acquisitions as columns, in the order of asking; see GilWait. `name` is the string id of a slice's name."""
+
+    track: Int64s
+    start: Int64s
+    wait_ns: Int64s
+    hold_ns: Int64s
+    name: Int64s
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    @property
+    def acquired(self) -> Int64s:
+        """When it was acquired."""
+        return self.start + self.wait_ns
+
+
+def acquisitions(trace: Trace) -> Acquisitions:
+    """The acquisitions on a trace: a wait and the hold that begins where it ends, or one of them alone."""
     slices = trace.slices
     rows = trace.select(category="gil")
-    held = {}
-    waits = {}
-    for row, thread in zip(rows.tolist(), thread_tracks(trace, rows).tolist(), strict=True):
-        name = trace.strings[slices.name[row]]
-        start, duration, lane = int(slices.start[row]), int(slices.duration[row]), int(slices.track[row])
-        if name.startswith(WAIT):
-            waits[lane, start + duration] = GilWait(thread, start, duration, 0, _reason(name, WAIT))
-        elif name.startswith(HELD):
-            held[lane, start] = GilWait(thread, start, 0, duration, _reason(name, HELD))
-    found = []
-    for key, hold in held.items():
-        wait = waits.pop(key, None)
-        if wait is None:
-            found.append(hold)
-        else:
-            found.append(GilWait(wait.track, wait.start, wait.wait_ns, hold.hold_ns, wait.reason))
-    return sorted([*found, *waits.values()], key=lambda wait: (wait.start, wait.track))
+    waits = rows[_begin_with(trace, rows, WAIT)]
+    holds = rows[_begin_with(trace, rows, HELD)]
+    # a wait comes before the first of the holds that begin at its end
+    lane = slices.track[np.concatenate((waits, holds))]
+    time = np.concatenate((slices.end[waits], slices.start[holds]))
+    is_hold = np.arange(len(time)) >= len(waits)
+    order = np.lexsort((is_hold, time, lane))
+    first, second = order[:-1], order[1:]
+    paired = ~is_hold[first] & is_hold[second] & (time[first] == time[second]) & (lane[first] == lane[second])
+    wait_of = np.full(len(holds), -1, dtype=np.int64)
+    wait_of[second[paired] - len(waits)] = first[paired]
+    alone = np.setdiff1d(np.arange(len(waits)), wait_of)
+    waited = (
+        np.where(wait_of >= 0, slices.duration[waits[wait_of]], 0) if len(waits) else np.zeros(len(holds), np.int64)
+    )
+    start = np.concatenate((slices.start[holds] - waited, slices.start[waits[alone]]))
+    wait_ns = np.concatenate((waited, slices.duration[waits[alone]]))
+    hold_ns = np.concatenate((slices.duration[holds], np.zeros(len(alone), dtype=np.int64)))
+    chosen = np.concatenate((holds, waits[alone]))
+    track = thread_tracks(trace, chosen)
+    by_time = np.lexsort((track, start))
+    columns = (track, start, wait_ns, hold_ns, slices.name[chosen].astype(np.int64))
+    return Acquisitions(*(column[by_time] for column in columns))
+
+
+def _reason(name: str) -> str:
+    for what in (WAIT, HELD):
+        if name.startswith(what):
+            return name.removeprefix(what).removeprefix(": ")
+    return name
+
+
+def _begin_with(trace: Trace, rows: Int64s, what: str) -> NDArray[np.bool_]:
+    names = [name for name, text in enumerate(trace.strings) if text.startswith(what)]
+    return np.isin(trace.slices.name[rows], names)
 
 
 def wait_rows(trace: Trace) -> Int64s:
     """Rows of the slices that are waits for the GIL."""
     rows = trace.select(category="gil")
-    names = [name for name, text in enumerate(trace.strings) if text.startswith(WAIT)]
-    waits: Int64s = rows[np.isin(trace.slices.name[rows], names)]
-    return waits
+    return rows[_begin_with(trace, rows, WAIT)]
 
 
 def thread_tracks(trace: Trace, rows: Int64s) -> Int64s:

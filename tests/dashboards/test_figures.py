@@ -11,6 +11,7 @@ from perflab.dashboards import compare, gil, intervals, memory, optable, series,
 from perflab.dashboards.timeline import Window
 from perflab.dashboards.views import SeriesChange, SeriesPoint, SeriesView, VerdictRow
 from perflab.profiler.analysis.averages import key_averages
+from perflab.profiler.analysis.contention import Convoy, GilThread, gil_threads
 from perflab.profiler.analysis.diff import diff
 from perflab.profiler.analysis.gil import gil_waits
 from perflab.profiler.analysis.memory import memory_curve
@@ -118,9 +119,29 @@ def test_gil_figure_and_rows_add_up_to_the_waits(training_trace: MakeTrace) -> N
     figure = gil.figure(trace, waits, trace.span())
     total = sum(wait.wait_ns for wait in waits)
     assert sum(sum(each.y) for each in figure.data) * 1e3 == pytest.approx(total)
-    rows = gil.rows(trace, waits)
-    assert sum(row.wait_ns for row in rows) == total
-    assert [(row.track, row.reason) for row in rows] == [("main", "hook")]
+    rows = gil.rows(trace, gil_threads(trace), 10**9)
+    assert sum(row.use.waited_ns for row in rows) == total
+    assert [(row.name, row.held_share) for row in rows] == [("main", sum(wait.hold_ns for wait in waits) / 10**9)]
+
+
+def test_the_gils_note_says_what_it_is_of_and_what_was_lost() -> None:
+    trace = TraceBuilder({"gil": "exact", "gilLost": 12}).build()
+    threads = [GilThread(0, 1000, 10**9, 10**8, 10**6, 10**5, 3, 10**4)]
+    assert gil.note(trace, threads) == (
+        "1.00 ms of waiting in 1,000 acquisitions by 1 thread (every thread's, exact);"
+        " 12 more were lost for want of room"
+    )
+    assert gil.note(trace, []) == ""
+
+
+def test_a_convoy_is_a_sentence() -> None:
+    builder = TraceBuilder()
+    for name in ("main", "loader GIL"):
+        builder.track(Track(1, name, name, "python"))
+    convoy = Convoy(1, 0, 0, 10**9, 40, 200_000_000, 1_000_000)
+    assert gil.convoy_notes(builder.build(), [convoy]) == [
+        "A convoy: loader waited 200 ms behind main in 40 acquisitions in a row, to hold it for 1.00 ms."
+    ]
 
 
 def test_op_rows_are_the_averages_with_shares(training_trace: MakeTrace) -> None:
