@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..op import Op, Sample
-from .inputs import Entry, given, is_list
+from .inputs import Entry, given, internal, is_list
 
 Place = tuple[int, int]  # an input and one of its axes
 Groups = Iterator[list[Sample]]
@@ -39,17 +39,18 @@ def zero_size(entry: Entry, sample: Sample) -> Groups:
 
 
 def zero_d(entry: Entry, sample: Sample) -> Groups:
-    """All inputs are of no dimensions, or one of them is."""
+    """All inputs are of no dimensions, or one of them is, of an op that users call."""
     inputs = given(entry, sample)
     if any(_shape(x) == () for x in inputs):
         yield [sample]
         return
-    ones = [[_item(x) if i == j else x for j, x in enumerate(inputs)] for i in range(len(inputs))]
     needed = {a.name for a in entry.attributes if a.required} if isinstance(entry, Op) else set(sample.attributes)
     bare = {k: v for k, v in sample.attributes.items() if k in needed}
     none = {k: () if isinstance(v, tuple) else v for k, v in sample.attributes.items()}
     last = {k: -1 if "axis" in k and isinstance(v, int) else v for k, v in sample.attributes.items()}
-    for changed in [[_item(x) for x in inputs], *ones]:
+    every = [_item(x) for x in inputs]
+    ones = [[*inputs[:i], every[i], *inputs[i + 1 :]] for i in range(len(inputs)) if not internal(entry)]
+    for changed in [every, *ones]:
         for one in _samples(entry, sample, changed, sample.attributes, last, bare, none):
             yield [one]
 

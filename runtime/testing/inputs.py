@@ -20,6 +20,11 @@ def is_list(entry: Entry, sample: Sample) -> bool:
     return isinstance(sample.inputs[0], list) if isinstance(entry, Composite) else entry.rest is not None
 
 
+def internal(entry: Entry) -> bool:
+    """Whether only other ops call it, and with what fits."""
+    return isinstance(entry, Op) and not entry.public and "::" not in entry.name
+
+
 def given(entry: Entry, sample: Sample) -> list[Any]:
     """The sample's inputs, shapes and arrays."""
     return list(sample.inputs[0] if is_list(entry, sample) else sample.inputs)

@@ -12,7 +12,7 @@ from .costs import check_cost, check_saved
 from .derive import Groups, broadcast, zero_d, zero_size
 from .gradients import check_gradient, check_second_gradient, differentiable
 from .halves import check_halves
-from .inputs import Entry, call, fill, natural, tensors
+from .inputs import Entry, call, fill, internal, natural, tensors
 from .values import check_layouts, check_repeated, check_shape, check_value, reference
 
 
@@ -37,7 +37,7 @@ def check_kind(entry: Entry, name: str, samples: Sequence[Sample] | None = None)
     if words := kind.excuse(entry):
         return words
     samples = entry.samples if samples is None else samples
-    if internal(entry):  # only other ops call it, and with what fits: a sample of its own says what that is
+    if internal(entry):  # a sample of its own says what fits
         samples = [s for s in samples if any(d is s for d in next(kind.derive(entry, s)))] or samples
     done, refused = 0, ""
     for one in samples:
@@ -61,10 +61,6 @@ def check(entry: Entry, name: str, sample: Sample) -> bool:
     except Exception as error:
         error.add_note(f"{entry.name}, {name}: {sample}")
         raise
-
-
-def internal(entry: Entry) -> bool:
-    return isinstance(entry, Op) and not entry.public and "::" not in entry.name
 
 
 def refusal_of(entry: Entry, sample: Sample) -> str:
