@@ -15,7 +15,7 @@ from typing import Any
 
 from .errors import BenchmarkFormatError
 from .machine import from_pytest_benchmark
-from .result import FORMAT, Benchmark, Result, Run, moment, number
+from .result import FORMAT, Benchmark, Result, Run, moment, number, share
 
 SHA = re.compile(r"[0-9a-f]{7,64}")
 SUPPORTED = "give what `pytest --benchmark-json FILE` wrote, or a run of perflab"
@@ -148,11 +148,14 @@ def _pytest_benchmark(data: Mapping[str, Any]) -> Run:
         )
     samples: dict[str, list[float]] = {}
     params: dict[str, dict[str, str]] = {}
+    least: dict[str, float | None] = {}
     for entry in entries:
         name, values = _entry(entry)
         # the same benchmark again (a rerun of a flaky test) is more of the same process
         samples.setdefault(name, []).extend(values)
         params.setdefault(name, _params(entry.get("params")))
+        info = entry.get("extra_info")
+        least[name] = share(info.get("perflab.time"), name) if isinstance(info, dict) else None
     machine, commit = data.get("machine_info"), data.get("commit_info")
     commit = commit if isinstance(commit, Mapping) else {}
     sha = commit.get("id")
@@ -164,7 +167,9 @@ def _pytest_benchmark(data: Mapping[str, Any]) -> Run:
         machine=from_pytest_benchmark(machine if isinstance(machine, Mapping) else {}),
         created=moment(data.get("datetime")),
         tool=f"pytest-benchmark {data.get('version', '')}".strip(),
-        results=tuple(Result(Benchmark(name, params[name]), tuple(values)) for name, values in samples.items()),
+        results=tuple(
+            Result(Benchmark(name, params[name]), tuple(values), least[name]) for name, values in samples.items()
+        ),
     )
 
 

@@ -54,6 +54,7 @@ class Finding:
         base, head: the median over runs of each run's best sample, in the benchmark's unit; None where a side has none.
         comparison: None where nothing could be compared.
         corrected_p: the comparison's p-value, corrected for the number of benchmarks.
+        min_effect: the smallest change that matters, where the benchmark says so itself.
     """
 
     benchmark: Benchmark
@@ -63,6 +64,7 @@ class Finding:
     head: float | None
     comparison: Comparison | None = None
     corrected_p: float | None = None
+    min_effect: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,7 @@ def _findings(base: Sequence[Run], head: Sequence[Run], options: GateOptions) ->
             findings.append(Finding(benchmark, *refusal, _median(before), _median(after)))
         else:
             finding = Finding(benchmark, Verdict.NO_CHANGE, None, _median(before), _median(after))
+            finding = replace(finding, min_effect=heads[key][-1].min_effect)
             compared.append((finding, compare(before, after, options.alpha)))
     corrected = holm([comparison.p_value for _, comparison in compared])
     for (finding, comparison), p in zip(compared, corrected, strict=True):
@@ -187,7 +190,7 @@ def _findings(base: Sequence[Run], head: Sequence[Run], options: GateOptions) ->
             direction=finding.benchmark.direction,
             benchmarks=len(compared),
             alpha=options.alpha,
-            min_effect=options.min_effect,
+            min_effect=options.min_effect if finding.min_effect is None else finding.min_effect,
         )
         reason = _too_few(comparison, len(compared), options.alpha) if said == Verdict.NOT_ENOUGH_SAMPLES else None
         findings.append(replace(finding, verdict=said, reason=reason, comparison=comparison, corrected_p=p))

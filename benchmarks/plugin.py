@@ -1,5 +1,6 @@
-"""The pytest plugin: holds what each benchmark does against a file of exact counters.
+"""The pytest plugin: times a suite in several processes, and holds what it does against a file of exact counters.
 
+    pytest benchmarks --perflab runs
     pytest benchmarks --benchmark-disable --perflab-counters benchmarks/counters.json
     pytest benchmarks --benchmark-disable --perflab-counters benchmarks/counters.json --perflab-update
 
@@ -10,6 +11,7 @@ what it needs is imported where it is used.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -23,6 +25,19 @@ if TYPE_CHECKING:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("perflab")
+    group.addoption(
+        "--perflab",
+        metavar="FOLDER",
+        type=Path,
+        help="time the benchmarks in several processes, and leave a run file of each in FOLDER for `perflab gate`",
+    )
+    group.addoption(
+        "--perflab-processes",
+        metavar="N",
+        type=int,
+        default=5,
+        help="how many processes --perflab starts (default: 5)",
+    )
     group.addoption(
         "--perflab-counters",
         metavar="FILE",
@@ -38,18 +53,71 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
-        "markers", 'perflab(counters="off"): what this benchmark does depends on time, so its counters are not held'
+        "markers",
+        'perflab(time="2%", counters="exact"): the smallest change of time that matters here, and whether counters are '
+        'held: "off" where what the benchmark does depends on time',
     )
     path: Path | None = config.getoption("perflab_counters")
     if path is None:
         if config.getoption("perflab_update"):
             raise pytest.UsageError("--perflab-update writes a file of counters: name it with --perflab-counters")
         return
-    if config.getoption("numprocesses", None):
-        raise pytest.UsageError("--perflab-counters needs the benchmarks in one process: leave out -n")
-    if not config.pluginmanager.hasplugin("benchmark"):
-        raise pytest.UsageError("--perflab-counters counts pytest-benchmark's benchmarks: install pytest-benchmark")
+    _need_benchmarks_in_one_process(config, "--perflab-counters")
     config.pluginmanager.register(_Held(path, update=config.getoption("perflab_update")), "perflab-counters")
+
+
+def _need_benchmarks_in_one_process(config: pytest.Config, option: str) -> None:
+    if config.getoption("numprocesses", None):
+        raise pytest.UsageError(f"{option} needs the benchmarks in one process: leave out -n")
+    if not config.pluginmanager.hasplugin("benchmark"):
+        raise pytest.UsageError(f"{option} needs pytest-benchmark's benchmarks: install pytest-benchmark")
+
+
+def _refuse_what_times_nothing(config: pytest.Config) -> None:
+    _need_benchmarks_in_one_process(config, "--perflab")
+    for option in ("disable", "skip"):
+        if config.getoption(f"benchmark_{option}") and not config.getoption("benchmark_enable"):
+            raise pytest.UsageError(
+                f"--perflab times benchmarks, and --benchmark-{option} is on: leave it out, or add --benchmark-enable"
+            )
+    if config.getoption("perflab_processes") < 1:
+        raise pytest.UsageError("--perflab-processes needs at least 1")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    folder: Path | None = config.getoption("perflab")
+    if folder is None or "PERFLAB_SUITE_PROCESS" in os.environ:
+        return None
+    _refuse_what_times_nothing(config)
+    from .errors import BenchmarkError
+    from .suite import run_in_processes
+
+    call = config.invocation_params
+    try:
+        return run_in_processes(call.args, call.dir, call.dir / folder, config.getoption("perflab_processes"), _say)
+    except BenchmarkError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def _say(what: str) -> None:
+    print(f"perflab: {what}", flush=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
+    marker, fixture = pyfuncitem.get_closest_marker("perflab"), pyfuncitem.funcargs.get("benchmark")
+    if marker is not None and fixture is not None and "time" in marker.kwargs:
+        fixture.extra_info["perflab.time"] = _share(marker.kwargs["time"])  # type: ignore[attr-defined]
+
+
+def _share(text: object) -> float:
+    """ "2%" as 0.02."""
+    number = text.removesuffix("%").strip() if isinstance(text, str) and text.endswith("%") else ""
+    try:
+        return float(number) / 100
+    except ValueError:
+        raise pytest.UsageError(f'perflab(time={text!r}): give a share such as "2%"') from None
 
 
 # Makes ready what a benchmark measures, and returns it.

@@ -6,6 +6,8 @@
      "created": "2026-01-31T12:00:00+00:00", "tool": "pytest-benchmark 5.3.1",
      "results": [{"name": ..., "params": {...}, "unit": "s", "direction": "lower", "samples": [...]}]}
 
+A result has "min_effect" too where the benchmark says what change of it matters.
+
 A run is one process: its samples share a memory layout, a warm-up and a hash seed, so they say little about the next
 process. Statistics therefore count runs, never samples.
 """
@@ -56,10 +58,16 @@ class Benchmark:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The samples of one benchmark in one process: finite, not negative, at least one, in the benchmark's unit."""
+    """One benchmark in one process.
+
+    Attributes:
+        samples: finite, not negative, at least one, in the benchmark's unit.
+        min_effect: the smallest change that matters, as a share, where the benchmark says so itself.
+    """
 
     benchmark: Benchmark
     samples: tuple[float, ...]
+    min_effect: float | None = None
 
     def __post_init__(self) -> None:
         if not self.samples:
@@ -136,6 +144,7 @@ class Run:
                     "unit": result.benchmark.unit,
                     "direction": result.benchmark.direction,
                     "samples": list(result.samples),
+                    **({} if result.min_effect is None else {"min_effect": result.min_effect}),
                 }
                 for result in self.results
             ],
@@ -205,7 +214,8 @@ def _result(item: object) -> Result:
         _get(item, "unit", str),
         cast(Direction, direction),
     )
-    return Result(benchmark, tuple(number(sample, benchmark.name) for sample in _get(item, "samples", list)))
+    samples = tuple(number(sample, benchmark.name) for sample in _get(item, "samples", list))
+    return Result(benchmark, samples, share(item.get("min_effect"), benchmark.name))
 
 
 def number(value: object, name: str) -> float:
@@ -220,6 +230,20 @@ def number(value: object, name: str) -> float:
         return float(value)
     except OverflowError:
         return math.inf
+
+
+def share(value: object, name: str) -> float | None:
+    """The smallest change that matters to the benchmark called `name`; None where it does not say.
+
+    Raises:
+        BenchmarkFormatError: it is no share.
+    """
+    if value is None:
+        return None
+    given = number(value, name)
+    if not 0 <= given < math.inf:
+        raise BenchmarkFormatError(f"{name}: its smallest change that matters is {given}; give a share from 0")
+    return given
 
 
 def moment(text: object) -> datetime:

@@ -252,3 +252,16 @@ def test_a_clear_slow_down_is_seldom_missed(runs: MakeRuns, head_runs: MakeRuns)
         report = judge(runs({"add": base}), head_runs({"add": [value * 1.1 for value in head]}))
         caught += report.exit_code == Exit.REGRESSION
     assert caught >= 190
+
+
+def test_a_benchmark_may_say_itself_what_matters(runs: MakeRuns, head_runs: MakeRuns) -> None:
+    def saying(all_runs: list[Run], share: float) -> list[Run]:
+        return [replace(run, results=(replace(run.results[0], min_effect=share),)) for run in all_runs]
+
+    base, head = runs({"add": STEADY}), head_runs({"add": SLIGHTLY})
+    assert judge(base, head).exit_code == Exit.PASS
+    report = judge(base, saying(head, 0.02))
+    assert (report.exit_code, report.findings[0].min_effect) == (Exit.REGRESSION, 0.02)
+    # the base's word does not count: it may be older
+    assert judge(saying(base, 0.02), head).exit_code == Exit.PASS
+    assert judge(base, saying(head_runs({"add": SLOWER}), 0.2)).exit_code == Exit.PASS

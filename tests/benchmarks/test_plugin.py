@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+import perflab.runtime  # noqa: F401  a session takes back what it imported, and the core is loaded once
+
 Session = Callable[..., tuple[int, str]]
 # hypothesis looks through all modules at the end of a session, which takes a second
 QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")

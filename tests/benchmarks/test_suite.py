@@ -1,0 +1,125 @@
+"""One suite in several processes: `pytest SUITE --perflab FOLDER`."""
+
+from collections.abc import Callable
+
+import pytest
+
+from perflab.benchmarks import folder
+from perflab.benchmarks.gate import Exit, GateOptions
+from perflab.benchmarks.suite import KEPT
+
+Suite = Callable[..., tuple[int, str]]
+# rounds of no time to speak of
+QUICK = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "--benchmark-max-time", "0.01")
+TWO = """
+import os, pytest
+
+@pytest.mark.parametrize("name", ["a/b [x] \\u2603", "\\U0001f600"])
+def test_sort(benchmark, name):
+    benchmark(sorted, [3, 1, 2])
+
+@pytest.mark.perflab(time="12.5%")
+def test_process(benchmark):
+    benchmark.pedantic(os.getpid, rounds=5000)
+"""
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> Suite:
+    """Writes test_it.py and runs pytest there in a process of its own: exit code and output."""
+
+    def run(text: str, *arguments: str) -> tuple[int, str]:
+        (pytester.path / "test_it.py").write_text(text, encoding="utf-8")
+        done = pytester.runpytest_subprocess(*QUICK, *arguments)
+        return int(done.ret), done.stdout.str() + done.stderr.str()
+
+    return run
+
+
+def test_each_process_leaves_a_run(suite: Suite, pytester: pytest.Pytester) -> None:
+    code, output = suite(TWO, "--perflab", "runs", "--perflab-processes", "2")
+    assert code == 0, output
+    assert "perflab: process 2 of 2: 3 benchmarks" in output
+    assert sorted(path.name for path in (pytester.path / "runs").iterdir()) == ["001.json", "002.json"]
+    runs = folder.read(pytester.path / "runs").runs
+    for run in runs:
+        names = [result.benchmark.name for result in run.results]
+        assert names[2] == "test_it.py::test_process"
+        # pytest writes what is not ASCII as escapes
+        assert names[0] == r"test_it.py::test_sort[a/b [x] \u2603]"
+        assert names[1].startswith(r"test_it.py::test_sort[\U0001f600")
+        assert [result.min_effect for result in run.results] == [None, None, 0.125]
+        process = run.results[2].samples
+        assert KEPT <= len(process) <= KEPT + 2
+        assert all(sample > 0 for sample in process)
+    assert runs[0].machine == runs[1].machine
+
+
+def test_a_suite_that_fails_ends_with_its_code(suite: Suite, pytester: pytest.Pytester) -> None:
+    code, output = suite("def test_it(benchmark): benchmark(int, 'no number')", "--perflab", "runs")
+    assert code == 1
+    assert "invalid literal for int()" in output
+    assert "perflab: process 1 of 5 ended with 1; no more are started" in output
+    assert list((pytester.path / "runs").iterdir()) == []
+
+
+def test_zero_measured_is_no_success(suite: Suite) -> None:
+    code, output = suite("def test_it(): pass", "--perflab", "runs")
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert "no benchmark ran: name tests that use the fixture `benchmark`" in output
+
+
+def test_runs_are_not_mixed_with_older_ones(suite: Suite, pytester: pytest.Pytester) -> None:
+    (pytester.path / "runs").mkdir()
+    (pytester.path / "runs" / "001.json").write_text("{}")
+    code, output = suite(TWO, "--perflab", "runs")
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert "runs has run files already: empty it, or name another folder" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--benchmark-disable",), "--perflab times benchmarks, and --benchmark-disable is on: leave it out, or add"),
+        (("--benchmark-skip",), "--perflab times benchmarks, and --benchmark-skip is on: leave it out, or add"),
+        (("--perflab-processes", "0"), "--perflab-processes needs at least 1"),
+        (("-p", "no:benchmark"), "--perflab needs pytest-benchmark's benchmarks: install pytest-benchmark"),
+    ],
+)
+def test_what_times_nothing_is_refused(
+    suite: Suite, pytester: pytest.Pytester, arguments: tuple[str, ...], sentence: str
+) -> None:
+    global QUICK
+    quick, QUICK = QUICK, QUICK[:4] if "no:benchmark" in arguments else QUICK
+    try:
+        code, output = suite(TWO, "--perflab", "runs", *arguments)
+    finally:
+        QUICK = quick
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert sentence in output
+    assert not (pytester.path / "runs").exists()
+
+
+def test_xdist_is_refused(suite: Suite, pytester: pytest.Pytester) -> None:
+    # as pytest-xdist declares it
+    (pytester.path / "conftest.py").write_text(
+        "def pytest_addoption(parser): parser.addoption('--numprocesses', dest='numprocesses', type=int)"
+    )
+    code, output = suite(TWO, "--perflab", "runs", "--numprocesses", "2")
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert "--perflab needs the benchmarks in one process: leave out -n" in output
+
+
+def test_a_share_that_is_none_is_refused(suite: Suite) -> None:
+    code, output = suite(TWO.replace("12.5%", "much"), "--benchmark-disable")
+    assert code != 0
+    assert """perflab(time='much'): give a share such as "2%\"""" in output
+
+
+def test_a_folder_against_itself_passes(suite: Suite, pytester: pytest.Pytester) -> None:
+    for name in ("base", "head"):
+        assert suite(TWO, "--perflab", name, "--perflab-processes", "5")[0] == 0
+    base, head = (folder.read(pytester.path / name) for name in ("base", "head"))
+    report = folder.judge_measured(base, head, GateOptions(min_effect=5.0))
+    assert report.exit_code == Exit.PASS
+    assert [finding.benchmark.name for finding in report.findings] != []
