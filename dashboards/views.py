@@ -39,6 +39,16 @@ class RunsView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Health:
+    """What the doctor says of a trace; each finding is its severity, a sentence, and what to do."""
+
+    verdict: str
+    sentence: str
+    format: str
+    findings: Sequence[tuple[str, str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class TraceRow:
     """A trace of a run; `bytes` is the file's size as it came."""
 
@@ -48,6 +58,7 @@ class TraceRow:
     step_ns: float | None
     peak_bytes: int | None
     ops: int | None
+    health: Health | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +99,7 @@ class TraceView:
     trace: Trace
     others: Sequence[TraceLink] = ()
     step: int | None = None
+    health: Health | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

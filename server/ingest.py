@@ -15,6 +15,7 @@ from perflab.benchmarks.errors import BenchmarkError
 from perflab.benchmarks.machine import Machine
 from perflab.profiler import importers
 from perflab.profiler.analysis.summary import summarize
+from perflab.profiler.doctor import examine
 from perflab.profiler.errors import ProfilerError
 from perflab.profiler.trace import Trace
 
@@ -125,8 +126,13 @@ def _read_trace(staged: Staged, label: Label) -> Arrival:
         created=_began(trace) or label.created or datetime.now(UTC),
         tool=_text(told.get("tool")) or "trace",
         dirty=told.get("dirty") is True,
-        summary=dataclasses.asdict(summarize(trace)),
+        summary=dataclasses.asdict(summarize(trace)) | {"health": _health(found)},
     )
+
+
+def _health(found: importers.Import) -> dict[str, Any]:
+    report = examine(found)
+    return {"sentence": report.sentence, **dataclasses.asdict(report)}
 
 
 def _arrival(staged: Staged, label: Label, told: Origin, **facts: Any) -> Arrival:

@@ -51,7 +51,8 @@ class Label:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """A file as it was taken in: `new` is false when the lab had it already for this commit and machine."""
+    """A file as it was taken in: `new` is false when the lab had it already for this commit and machine. `health` is
+    what the doctor says of a trace."""
 
     name: str
     kind: UploadKind
@@ -63,6 +64,7 @@ class Upload:
     run: int
     trace: int | None
     results: int
+    health: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,6 +96,7 @@ class Store:
             run=run,
             trace=trace,
             results=len(new.results),
+            health=new.summary["health"]["sentence"] if new.summary else None,
         )
 
     # Reading

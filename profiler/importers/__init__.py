@@ -15,7 +15,7 @@ from .chrome import read_json
 from .container import Plain, Unpacker
 from .findings import Finding, Findings
 from .origin import told_by
-from .privacy import masked
+from .privacy import masked, masked_finding
 
 __all__ = ["Finding", "Import", "read"]
 
@@ -68,7 +68,10 @@ def _read(file: BinaryIO, name: str, largest: int | None, mask: bool) -> Import:
             " one by one"
         )
     trace, format = first
-    return Import(masked(trace, findings) if mask else trace, format, findings.listed())
+    if not mask:
+        return Import(trace, format, findings.listed())
+    trace = masked(trace, findings)
+    return Import(trace, format, tuple(map(masked_finding, findings.listed())))
 
 
 def _read_plain(plain: Plain, name: str, findings: Findings) -> tuple[Trace, str]:

@@ -13,6 +13,7 @@ from . import lenient
 from .chrome_events import EventReader
 from .container import PIECE
 from .findings import Findings
+from .launches import tied
 
 if TYPE_CHECKING:
     from perflab.runtime._core import ChromeParser
@@ -52,7 +53,7 @@ def read_json(pieces: Iterable[bytes], name: str, findings: Findings) -> Trace |
     metadata = {key: value for key, value in document.items() if key not in _LAYOUT}
     if is_damaged or not parser.done:
         metadata[TRUNCATED] = True
-    return reader.build(metadata)
+    return tied(reader.build(metadata))
 
 
 def _parse(pieces: Iterable[bytes], parser: "ChromeParser", reader: EventReader, findings: Findings) -> str | None:

@@ -205,7 +205,12 @@ class Findings:
                 count, examples, facts = self._found[kind]
                 words = {"count": f"{count:,}", **_follow(count), **facts}
                 found.append(Finding(kind, severity, count, what.format(**words), advice, tuple(examples)))
-        return tuple(sorted(found, key=lambda finding: ("error", "warning", "note").index(finding.severity)))
+        return worst_first(found)
+
+
+def worst_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Errors, then warnings, then notes."""
+    return tuple(sorted(findings, key=lambda finding: ("error", "warning", "note").index(finding.severity)))
 
 
 def _follow(count: int) -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..trace import ArgColumn, Args, Json, Trace
-from .findings import Findings
+from .findings import Finding, Findings
 
 MASK = "***"
 _HOME = re.compile(r"(?:/home/|/Users/|[A-Za-z]:\\+Users\\+)[^/\\\s\"':]+|/root(?=/|$)")
@@ -28,7 +28,7 @@ _PRIVATE = re.compile(
 
 def masked(trace: Trace, findings: Findings) -> Trace:
     """The same trace without what names people, machines and secrets."""
-    mask = _Mask()
+    mask = Mask()
     clean = replace(
         trace,
         strings=[mask.text(text) for text in trace.strings],
@@ -41,12 +41,21 @@ def masked(trace: Trace, findings: Findings) -> Trace:
     return clean if mask.count else trace
 
 
-class _Mask:
+def masked_finding(finding: Finding) -> Finding:
+    """A finding whose texts from the file are masked."""
+    mask = Mask()
+    return replace(finding, what=mask.text(finding.what), examples=tuple(map(mask.text, finding.examples)))
+
+
+class Mask:
+    """Masks texts and values, and counts those that it changed."""
+
     def __init__(self) -> None:
         self.count = 0
         self._tables: dict[int, tuple[list[Json], list[Json]]] = {}  # by identity: as they were, masked
 
     def text(self, text: str) -> str:
+        """A text without home folders and secrets."""
         if not _HINT.search(text):
             return text
         clean = _SECRET.sub(MASK, _HOME.sub("~", text))
@@ -54,6 +63,7 @@ class _Mask:
         return clean
 
     def value(self, value: Json) -> Json:
+        """A value without these, and without what private keys hold."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
@@ -69,6 +79,7 @@ class _Mask:
         return self.value(value)
 
     def args(self, args: Args) -> Args:
+        """Columns of arguments, likewise."""
         return {self.text(key): self._column(key, column) for key, column in args.items()}
 
     def _column(self, key: str, column: ArgColumn) -> ArgColumn:

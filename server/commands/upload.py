@@ -9,7 +9,7 @@ from .progress import Progress
 
 
 class Upload:
-    help = "give a lab a trace (Chrome JSON) or what pytest-benchmark --benchmark-json wrote"
+    help = "give a lab a trace or what pytest-benchmark --benchmark-json wrote"
     errors = ERRORS
 
     def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
@@ -34,4 +34,6 @@ class Upload:
         what = "a trace" if taken.kind == "trace" else f"{taken.results} result{'' if taken.results == 1 else 's'}"
         known = "" if taken.new else " (the lab had this file already)"
         print(f"{taken.name}: {what} of {taken.project} at {taken.commit[:12]}, run {taken.run}{known}")
+        if taken.health not in (None, "healthy"):
+            print(f"{taken.health} `perflab doctor {file}` says more.")
         return 0

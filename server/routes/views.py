@@ -52,6 +52,7 @@ def run_view(detail: RunDetail) -> views.RunView:
                 step_ns=_known(trace, "step_ns"),
                 peak_bytes=_known(trace, "peak_bytes"),
                 ops=_known(trace, "ops"),
+                health=_health(trace),
             )
             for trace in run.traces
         ],
@@ -84,7 +85,16 @@ def trace_view(
             if other.id != trace.id
         ],
         step=step,
+        health=_health(trace),
     )
+
+
+def _health(trace: Trace) -> views.Health | None:
+    told = trace.summary.get("health")  # traces that came before there was a doctor have none
+    if told is None:
+        return None
+    findings = [(found["severity"], found["what"], found["advice"]) for found in told["findings"]]
+    return views.Health(verdict=told["verdict"], sentence=told["sentence"], format=told["format"], findings=findings)
 
 
 def commits_view(comparison: CommitComparison) -> views.CompareView:

@@ -1,0 +1,1 @@
+"""Sub-commands of `perflab` that work on trace files."""
