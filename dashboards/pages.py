@@ -28,10 +28,10 @@ from . import (
     series,
     stepchoice,
     theme,
-    timeline,
     units,
 )
 from .errors import StepNotFound
+from .outline import outline
 from .views import CompareView, RunRow, RunsView, RunView, SeriesLink, SeriesView, TraceView
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -70,10 +70,8 @@ def trace_page(view: TraceView) -> str:
     curve = memory_curve(trace)
     recorded = curve if len(curve.time) else None
     window = stepchoice.window(step, span)
-    drawn = timeline.select(trace, window)
+    outlined = outline(trace, window, steps)
     figures: dict[str, go.Figure] = {}
-    if len(drawn.rows):
-        figures["timeline"] = timeline.figure(trace, drawn)
     if recorded is not None:
         figures["memory"] = memory.figure(recorded, steps, span)
     if waits:
@@ -84,9 +82,9 @@ def trace_page(view: TraceView) -> str:
         section="Runs",
         view=view,
         stats=headline.trace_stats(max(span[1] - span[0], 1), steps, averages, recorded, waits),
-        timeline=drawn,
+        timeline=outlined,
+        timeline_data=_in_script(json.dumps(outlined.data(f"/api/traces/{view.id}/timeline"))),
         choices=stepchoice.choices(steps, step),
-        legend=timeline.legend(trace, drawn),
         ops=optable.rows(averages),
         extent=f"{len(steps)} steps" if len(steps) > 1 else "the trace",
         memory_note=memory.note(recorded, span[0]),

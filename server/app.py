@@ -9,15 +9,17 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from perflab.benchmarks.errors import BenchmarkError
+from perflab.dashboards.errors import SliceNotFound
 from perflab.dashboards.pages import error_page
 
 from .blobs import Blobs
 from .errors import Ambiguous, LabError, NotFound, Refused
 from .guard import Guard
 from .lab import LocalLab
-from .routes import compare, pages, results, runs, series, traces, uploads
+from .routes import compare, pages, results, runs, series, timeline, traces, uploads
 from .settings import Settings
 from .store import Store
+from .timelines import Timelines
 
 STATUS: dict[type[Exception], int] = {Refused: 422, NotFound: 404, Ambiguous: 409}
 
@@ -37,12 +39,14 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     )
     app.add_middleware(Guard)
     app.state.lab = LocalLab(store, blobs)
+    app.state.timelines = Timelines(app.state.lab)
     api = APIRouter(prefix="/api")
-    for module in (uploads, runs, traces, results, compare, series):
+    for module in (uploads, runs, traces, timeline, results, compare, series):
         api.include_router(module.router)
     app.include_router(api)
     app.include_router(pages.router)
     app.add_exception_handler(LabError, _lab_error)
+    app.add_exception_handler(SliceNotFound, _no_slice)
     app.add_exception_handler(BenchmarkError, _bad_option)
     app.add_exception_handler(RequestValidationError, _bad_request)
     app.add_exception_handler(HTTPException, _http_error)
@@ -63,6 +67,10 @@ def _answer(request: Request, status: int, sentence: str) -> Response:
 
 def _lab_error(request: Request, error: Exception) -> Response:
     return _answer(request, STATUS.get(error.__class__, 500), str(error))
+
+
+def _no_slice(request: Request, error: Exception) -> Response:
+    return _answer(request, 404, str(error))
 
 
 def _bad_option(request: Request, error: Exception) -> Response:

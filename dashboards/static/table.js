@@ -25,9 +25,9 @@ function sort(heading) {
   body.append(...rows.map(([, row]) => row));
 }
 
-for (const button of document.querySelectorAll("table.sortable thead button")) {
-  button.addEventListener("click", () => sort(button.closest("th")));
-}
+document.addEventListener("click", ({ target }) => {
+  if (target.matches("table.sortable thead button")) sort(target.closest("th"));
+});
 
 for (const input of document.querySelectorAll("input[data-table]")) {
   const rows = document.getElementById(input.dataset.table).tBodies[0].rows;

@@ -112,8 +112,8 @@ def series(
     return pages.series_page([views.series_view(each, baseline) for each in found])
 
 
-@router.get("/static/{name}")
-def static(name: str) -> FileResponse:
+@router.get("/static/{version}/{name:path}")
+def static(version: str, name: str) -> FileResponse:
     """A file that pages load."""
     if name not in assets():
         raise NotFound(f"pages load no file called {name}")

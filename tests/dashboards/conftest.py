@@ -1,9 +1,11 @@
 """Synthetic traces of a small training loop, made by arithmetic alone, and a lab filled with them that is served."""
 
 import io
+import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 import uvicorn
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
 
 from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.result import Benchmark, Result, Run
@@ -203,3 +206,94 @@ def lab(tmp_path_factory: pytest.TempPathFactory, training_trace: MakeTrace) -> 
 def empty_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a lab to which nothing was uploaded."""
     yield from served(Settings(lab=tmp_path_factory.mktemp("empty") / "lab"))
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+QUIET = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+SIZES = ((1440, 900), (1024, 768), (390, 844))
+
+
+@dataclass
+class Watched:
+    """A page and what went wrong on it."""
+
+    page: Page
+    faults: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.on("console", self._on_console)
+        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        self.page.on("requestfailed", self._on_failure)
+        self.page.on("response", self._on_response)
+        self.page.on("request", self._on_request)
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.faults.append(f"console: {message.text}")
+
+    def _on_failure(self, request: Request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # by the page itself: it moved on
+            self.faults.append(f"failed: {request.url}")
+
+    def _on_response(self, response: Response) -> None:
+        if response.status >= 400 and response.request.resource_type != "document":
+            self.faults.append(f"{response.status}: {response.url}")
+
+    def _on_request(self, request: Request) -> None:
+        if not request.url.startswith(("http://127.0.0.1:", "data:", "blob:")):
+            self.faults.append(f"leaves the machine: {request.url}")
+
+    def visit(self, address: str) -> Page:
+        """Open an address and wait until every figure is drawn."""
+        self.page.goto(address)
+        figures = self.page.locator("[data-figure]").count()
+        self.page.wait_for_function("count => document.querySelectorAll('[data-drawn]').length === count", arg=figures)
+        self.settle()
+        return self.page
+
+    def settle(self) -> None:
+        """Wait until the timeline, if there is one, stands still and is drawn."""
+        self.page.wait_for_function(
+            "() => !document.querySelector('.timeline canvas') || document.querySelector('[data-settled]')"
+        )
+
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than the window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed: make test installs it")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module", params=SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def window(browser: Browser, request: pytest.FixtureRequest) -> Iterator[BrowserContext]:
+    """A browser with a window of each size; it keeps its cache, so plotly is compiled once."""
+    width, height = request.param
+    context = browser.new_context(viewport={"width": width, "height": height})
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def watched(window: BrowserContext) -> Iterator[Watched]:
+    """A fresh page; the test fails when anything went wrong on it."""
+    watched = Watched(window.new_page())
+    yield watched
+    watched.page.close()
+    assert watched.faults == []

@@ -1,24 +1,10 @@
 """Every page in a real Chromium: nothing fails, everything is drawn, nothing sticks out."""
 
-import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import Browser, Page
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-QUIET = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-SIZES = ((1440, 900), (1024, 768))
+from .conftest import Watched
+
 BASE, HEAD = "ba5e" * 10, "4ead" * 10
 PAGES = {
     "/": "Runs",
@@ -33,73 +19,9 @@ PAGES = {
     "/series": "Series",
     "/series?project=demo&benchmark=train/step.py::test_step": "train/step.py::test_step over commits",
 }
-FIGURES = {"/traces/1": 3, f"/compare?base={BASE}&head={HEAD}": 1}
+FIGURES = {"/traces/1": 2, f"/compare?base={BASE}&head={HEAD}": 1}
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: make test installs it")
-
-
-@dataclass
-class Watched:
-    """A page and what went wrong on it."""
-
-    page: Page
-    faults: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.page.on("console", self._on_console)
-        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
-        self.page.on("requestfailed", lambda request: self.faults.append(f"failed: {request.url}"))
-        self.page.on("response", self._on_response)
-        self.page.on("request", self._on_request)
-
-    def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
-            self.faults.append(f"console: {message.text}")
-
-    def _on_response(self, response: Response) -> None:
-        if response.status >= 400 and response.request.resource_type != "document":
-            self.faults.append(f"{response.status}: {response.url}")
-
-    def _on_request(self, request: Request) -> None:
-        if not request.url.startswith(("http://127.0.0.1:", "data:", "blob:")):
-            self.faults.append(f"leaves the machine: {request.url}")
-
-    def visit(self, address: str) -> Page:
-        """Open an address and wait until every figure is drawn."""
-        self.page.goto(address)
-        figures = self.page.locator("[data-figure]").count()
-        self.page.wait_for_function("count => document.querySelectorAll('[data-drawn]').length === count", arg=figures)
-        return self.page
-
-    def overflow(self) -> int:
-        """By how many pixels the page is wider than the window."""
-        return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module", params=SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-def window(browser: Browser, request: pytest.FixtureRequest) -> Iterator[BrowserContext]:
-    """A browser with a window of each size; it keeps its cache, so plotly is compiled once."""
-    width, height = request.param
-    context = browser.new_context(viewport={"width": width, "height": height})
-    yield context
-    context.close()
-
-
-@pytest.fixture
-def watched(window: BrowserContext) -> Iterator[Watched]:
-    """A fresh page; the test fails when anything went wrong on it."""
-    watched = Watched(window.new_page())
-    yield watched
-    watched.page.close()
-    assert watched.faults == []
+pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -168,23 +90,6 @@ def test_op_table_filters(lab: str, watched: Watched) -> None:
     page = watched.visit(f"{lab}/traces/1")
     page.get_by_label("Filter ops by name").fill("MATM")
     assert page.locator("#op-table tbody tr:visible td:first-child").all_inner_texts() == ["matmul"]
-
-
-def shown_range(page: Page) -> list[float]:
-    return [float(end) for end in page.evaluate("document.getElementById('plot-timeline')._fullLayout.xaxis.range")]
-
-
-def test_timeline_zooms_by_key_and_button(lab: str, watched: Watched) -> None:
-    page = watched.visit(f"{lab}/traces/1")
-    whole = shown_range(page)
-    page.locator("#plot-timeline").focus()
-    page.keyboard.press("w")
-    low, high = shown_range(page)
-    assert high - low == pytest.approx((whole[1] - whole[0]) / 2)
-    page.keyboard.press("a")
-    assert shown_range(page)[0] < low
-    page.get_by_role("button", name="all", exact=True).click()
-    assert shown_range(page) == pytest.approx(whole)
 
 
 def test_step_is_chosen_by_link(lab: str, watched: Watched) -> None:

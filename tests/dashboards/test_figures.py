@@ -4,11 +4,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
-from perflab.dashboards import compare, gil, intervals, memory, optable, series, stepchoice, theme, timeline
-from perflab.dashboards.timeline import Window
+from perflab.dashboards import compare, gil, intervals, memory, optable, series, stepchoice, theme
 from perflab.dashboards.views import SeriesChange, SeriesPoint, SeriesView, VerdictRow
 from perflab.profiler.analysis.averages import key_averages
 from perflab.profiler.analysis.contention import Convoy, GilThread, gil_threads
@@ -20,74 +18,6 @@ from perflab.profiler.builder import TraceBuilder
 from perflab.profiler.trace import Trace, Track
 
 MakeTrace = Callable[..., Trace]
-
-
-def bars(figure: go.Figure) -> dict[tuple[str, float, float], float]:
-    """Every bar of a timeline: (name, start, row) to its length."""
-    return {
-        (name, round(float(start), 6), float(row)): float(length)
-        for trace in figure.data
-        for name, start, row, length in zip(trace.text, trace.base, trace.y, trace.x, strict=True)
-    }
-
-
-def test_timeline_draws_each_slice_of_the_step_where_it_lies(training_trace: MakeTrace) -> None:
-    trace = training_trace()
-    step = steps(trace)[1]
-    window = Window(step.start, step.start + step.duration, "step 3")
-    chosen = timeline.select(trace, window)
-    drawn = bars(timeline.figure(trace, chosen))
-    slices = trace.slices
-    inside = np.flatnonzero((slices.start < window.end) & (slices.end > window.start))
-    assert list(chosen.rows) == list(inside)
-    assert len(drawn) == len(inside)
-    first_row = {band.track: band.first_row for band in chosen.bands}
-    for row in inside.tolist():
-        start = round((int(slices.start[row]) - step.start) / 1e6, 6)
-        place = first_row[int(slices.track[row])] + int(slices.depth[row])
-        assert drawn[trace.strings[slices.name[row]], start, place] == pytest.approx(slices.duration[row] / 1e6)
-    assert chosen.note == f"all {len(inside)} slices of step 3"
-
-
-def test_timeline_keeps_the_longest_and_says_what_it_left_out(training_trace: MakeTrace) -> None:
-    trace = training_trace()
-    begin, end = trace.span()
-    whole = timeline.select(trace, Window(begin, end, "the trace"))
-    chosen = timeline.select(trace, Window(begin, end, "the trace"), limit=20)
-    lengths = np.sort(trace.slices.duration[whole.rows])
-    assert sorted(trace.slices.duration[chosen.rows]) == list(lengths[-20:])
-    assert chosen.note.startswith(f"20 of {len(whole.rows)} slices of the trace; left out are {len(whole.rows) - 20} ")
-
-
-def test_timeline_clips_slices_to_the_window() -> None:
-    builder = TraceBuilder()
-    builder.slice("long", 0, 1_000, track=Track(1, 1), category="cpu_op")
-    trace = builder.build()
-    figure = timeline.figure(trace, timeline.select(trace, Window(200, 300, "a part")))
-    assert bars(figure) == {("long", 0.0, 0.0): pytest.approx(100.0)}
-
-
-def test_timeline_shares_its_rows_among_deep_tracks() -> None:
-    builder = TraceBuilder()
-    for tid, depth in ((1, 100), (2, 3), (3, 100)):
-        for level in range(depth):
-            builder.slice(f"frame {level}", level, 1_000 - 2 * level, track=Track(1, tid), category="python_function")
-    chosen = timeline.select(builder.build(), Window(0, 1_000, "the trace"))
-    given = [band.depths for band in chosen.bands]
-    assert given[1] == 3
-    assert sum(given) == timeline.ROW_LIMIT
-    assert abs(given[0] - given[2]) <= 1
-    assert "nested deeper than can be drawn" in chosen.note
-
-
-def test_timeline_escapes_names_and_shows_shapes() -> None:
-    builder = TraceBuilder()
-    args = {"Input Dims": [[2, 3], [3]], "Input type": ["float", "int"]}
-    builder.slice("<b>op</b>", 0, 100, track=Track(1, 1), category="cpu_op", args=args)
-    trace = builder.build()
-    bar = timeline.figure(trace, timeline.select(trace, Window(0, 100, "the trace"))).data[0]
-    assert bar.text == ("&lt;b&gt;op&lt;/b&gt;",)
-    assert bar.customdata[0].endswith("float (2, 3) · int (3)")
 
 
 def test_memory_figure_holds_the_curve_and_marks_its_peak(training_trace: MakeTrace) -> None:

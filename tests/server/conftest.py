@@ -86,7 +86,7 @@ class InProcess(httpx.BaseTransport):
         async def answer() -> httpx.Response:
             sent = httpx.Request(request.method, request.url, headers=request.headers, content=request.read())
             response = await self._app.handle_async_request(sent)
-            content = await response.aread()
+            content = b"".join([piece async for piece in response.aiter_raw()])  # as sent: what is packed stays so
             return httpx.Response(response.status_code, headers=response.headers, content=content)
 
         return asyncio.run(answer())

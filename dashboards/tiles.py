@@ -1,0 +1,148 @@
+"""What the timeline draws of a stretch of time at one resolution: slices shorter than a bin are merged."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from perflab.profiler.trace import Float64s, Int64s
+
+from . import theme
+from .timeline import Curve, Timeline
+
+FORMAT = 1  # of the answer; part of its ETag
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Counters in a tile, for each row of `rows` its next `lengths` points. A point is a bin, counted from the tile's
+    start; before the first bin (-1) stands the value that the tile begins with.
+
+    `bin` is the difference from the point before; `high` is the highest and `last` the last value in the bin.
+    """
+
+    rows: list[int] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    bin: list[int] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+    last: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """The stretch [start, end) of a timeline in bins of `bin` ns. Times are ns since the timeline's begin.
+
+    Columns hold an entry for each slice that lasts at least a bin, and one for all others that begin in one bin of a
+    row; `rows` and `lengths` say how many entries each row has. `begin` is the entry's first start less that of the
+    entry before in its row (of the first: less the tile's start); `length` reaches to its last end; `count` is the
+    number of its slices, which were busy for `busy` ns. `slice`, counted like `begin`, is the longest of them, and
+    `look` its place in `names`, `words` (what the category is called) and `colours`.
+    """
+
+    start: int
+    end: int
+    bin: int
+    names: list[str]
+    words: list[str]
+    colours: list[str]
+    rows: Int64s
+    lengths: Int64s
+    begin: Int64s
+    length: Int64s
+    count: Int64s
+    busy: Int64s
+    slice: Int64s
+    look: Int64s
+    counters: Counts
+
+
+def tile(timeline: Timeline, start: int, end: int, width: int) -> Tile:
+    """The tile from `start` to `end` in `width` bins; slices that only reach into it are in it too."""
+    columns = timeline.trace.slices
+    bin_ns = max(-(-(end - start) // width), 1)
+    slices, row = timeline.touching(start, end)
+    begin = columns.start[slices] - timeline.begin
+    duration = columns.duration[slices]
+    # A short slice that begins before the tile is part of the last bin of the tile before.
+    kept = (duration >= bin_ns) | (begin >= start)
+    slices, row, begin, duration = slices[kept], row[kept], begin[kept], duration[kept]
+    first = _firsts(row, np.where(duration < bin_ns, (begin - start) // bin_ns, -1))
+    if not len(first):
+        first = np.empty(0, dtype=np.int64)
+    count = np.diff(first, append=len(row))
+    stop, longest = begin + duration, _longest(duration, first, count)
+    row, entry = row[first], begin[first]
+    looks, look = _looks(timeline, slices[longest])
+    rows, lengths = np.unique(row, return_counts=True)
+    return Tile(
+        start=start,
+        end=end,
+        bin=bin_ns,
+        **looks,
+        rows=rows,
+        lengths=lengths,
+        begin=_steps(entry, row, start),
+        length=stop[first + count - 1] - entry,
+        count=count,
+        busy=np.add.reduceat(duration, first) if len(first) else duration,
+        slice=_steps(slices[longest], row, 0),
+        look=look,
+        counters=_counts(timeline.curves, start, end, bin_ns),
+    )
+
+
+def _firsts(row: Int64s, bin_: Int64s) -> Int64s:
+    """Where entries begin: a new row or bin, and each slice that has no bin (-1)."""
+    new = np.ones(len(row), dtype=bool)
+    new[1:] = (row[1:] != row[:-1]) | (bin_[1:] != bin_[:-1]) | (bin_[1:] < 0)
+    return np.flatnonzero(new)
+
+
+def _longest(duration: Int64s, first: Int64s, count: Int64s) -> Int64s:
+    """The place of each entry's longest slice, of equal ones the first."""
+    if not len(first):
+        return first
+    is_longest = np.flatnonzero(duration == np.repeat(np.maximum.reduceat(duration, first), count))
+    found: Int64s = is_longest[np.searchsorted(is_longest, first)]
+    return found
+
+
+def _steps(values: Int64s, row: Int64s, origin: int) -> Int64s:
+    """Differences from the value before in the row; of the first from `origin`."""
+    steps = np.diff(values, prepend=origin)
+    is_first = np.diff(row, prepend=-1) != 0
+    steps[is_first] = values[is_first] - origin
+    return steps
+
+
+def _looks(timeline: Timeline, slices: Int64s) -> tuple[dict[str, list[str]], Int64s]:
+    trace = timeline.trace
+    codes = trace.slices.category[slices].astype(np.int64) * len(trace.strings) + trace.slices.name[slices]
+    unique, look = np.unique(codes, return_inverse=True)
+    categories, names = np.divmod(unique, max(len(trace.strings), 1))
+    kinds = [theme.category(trace.strings[category]) for category in categories.tolist()]
+    texts = [trace.strings[name] for name in names.tolist()]
+    colours = [theme.slice_colour(kind, text) for kind, text in zip(kinds, texts, strict=True)]
+    return {"names": texts, "words": [kind.word for kind in kinds], "colours": colours}, look
+
+
+def _counts(curves: tuple[Curve, ...], start: int, end: int, bin_ns: int) -> Counts:
+    found = Counts()
+    for curve in curves:
+        low, high = np.searchsorted(curve.time, (start, end))
+        low = max(low - 1, 0)
+        if low == high:
+            continue
+        time, value = curve.time[low:high], curve.value[low:high]
+        place = np.maximum((time - start) // bin_ns, -1)
+        first = np.flatnonzero(np.diff(place, prepend=-2))
+        found.rows.append(curve.row)
+        found.lengths.append(len(first))
+        found.bin.extend(np.diff(place[first], prepend=0).tolist())
+        found.high.extend(np.maximum.reduceat(value, first).tolist())
+        found.last.extend(_last(value, first))
+    return found
+
+
+def _last(value: Float64s, first: Int64s) -> list[float]:
+    plain: list[float] = value[np.append(first[1:], len(value)) - 1].tolist()
+    return plain

@@ -1,0 +1,199 @@
+"""The timeline in a real Chromium: what is seen, searched, followed and marked, and the address that shows it again."""
+
+import json
+from urllib.parse import parse_qs, urlsplit
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from .conftest import Watched
+
+pytestmark = pytest.mark.browser
+
+
+def asked(page: Page) -> dict[str, str]:
+    """The view that the address speaks of, once it is written."""
+    page.wait_for_timeout(50)
+    page.wait_for_function("() => document.querySelector('[data-settled]')")
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def stretch(page: Page) -> tuple[float, float]:
+    said = asked(page)
+    return float(said["start"]), float(said["end"])
+
+
+def detail(page: Page, number: str) -> dict[str, object]:
+    """What the server says about a slice of the page's trace."""
+    parts = urlsplit(page.url)
+    with urlopen(f"{parts.scheme}://{parts.netloc}/api{parts.path}/timeline/slices/{number}") as answer:
+        found: dict[str, object] = json.load(answer)
+    return found
+
+
+def pixels(page: Page) -> str:
+    picture: str = page.evaluate("document.querySelector('canvas.slices').toDataURL()")
+    return picture
+
+
+def name_of(page: Page) -> str:
+    return page.locator(".slice h3").inner_text()
+
+
+def test_op_is_found_shown_followed_and_shared(lab: str, browser: Browser, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1")
+    whole = stretch_of_window(page)
+    page.keyboard.press("Tab")
+    page.locator(".rows").focus()
+    page.keyboard.press("/")
+    page.keyboard.type("TANH")
+    expect(page.locator(".find output")).to_have_text("21 of 30")  # the first of the step that is shown
+    page.keyboard.press("Enter")
+    expect(page.locator(".find output")).to_have_text("22 of 30")
+    page.keyboard.press("Shift+Enter")
+    expect(page.locator(".find output")).to_have_text("21 of 30")
+    expect(page.locator(".slice h3")).to_have_text("tanh")
+    page.keyboard.press("Escape")
+    page.keyboard.press("f")
+    page.keyboard.press("w")
+    watched.settle()
+    said = asked(page)
+    forward = detail(page, said["slice"])["slice"]
+    assert isinstance(forward, dict)
+    start, end = stretch(page)
+    assert end - start == pytest.approx(forward["duration"], rel=0.02)
+    assert start <= forward["start"] + forward["duration"] / 2 <= end
+    assert end - start < whole[1] - whole[0]
+
+    page.keyboard.press("]")
+    expect(page.locator(".slice h3")).to_have_text("TanhBackward")
+    watched.settle()
+    shared = asked(page)
+    assert shared["slice"] != said["slice"]
+    followed = detail(page, shared["slice"])["slice"]
+    assert isinstance(followed, dict)
+    assert float(shared["start"]) <= followed["start"] <= float(shared["end"])
+    page.keyboard.press("[")
+    expect(page.locator(".slice h3")).to_have_text("tanh")
+    page.keyboard.press("]")
+    expect(page.locator(".slice h3")).to_have_text("TanhBackward")
+    watched.settle()
+
+    address, drawn = page.url, pixels(page)
+    other = Watched(page.context.new_page())
+    other.visit(address)
+    expect(other.page.locator(".slice h3")).to_have_text("TanhBackward")
+    expect(other.page.get_by_label("Find slices by name")).to_have_value("TANH")
+    other.settle()
+    assert asked(other.page) == asked(page)
+    assert pixels(other.page) == drawn
+    assert other.faults == []
+    other.page.close()
+
+
+def stretch_of_window(page: Page) -> tuple[int, int]:
+    data = json.loads(page.locator("#timeline-data").text_content() or "")
+    return data["window"]["start"], data["window"]["end"]
+
+
+def test_keys_and_buttons_move_the_view(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1")
+    start, end = stretch_of_window(page)
+    page.locator(".rows").focus()
+    page.keyboard.press("w")
+    assert stretch(page) == pytest.approx((start + (end - start) / 4, end - (end - start) / 4), abs=2)
+    inside = stretch(page)
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("d")
+    assert stretch(page) == pytest.approx(inside, abs=2)
+    page.get_by_role("button", name="Zoom out").click()
+    assert stretch(page) == pytest.approx((start, end), abs=3)
+    page.keyboard.press("0")
+    length = json.loads(page.locator("#timeline-data").text_content() or "")["length"]
+    assert stretch(page) == (0, length)
+    for _ in range(40):
+        page.keyboard.press("w")
+    low, high = stretch(page)
+    assert 0 < high - low <= 21
+
+
+def test_mouse_drags_zooms_selects_and_marks(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1")
+    canvas = page.locator("canvas.slices")
+    box = canvas.bounding_box()
+    assert box is not None
+    start, end = stretch_of_window(page)
+    middle = (box["x"] + box["width"] / 2, box["y"] + 12)
+    page.mouse.move(*middle)
+    expect(page.locator(".tip")).to_contain_text("ProfilerStep#")
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -400)
+    page.keyboard.up("Control")
+    low, high = stretch(page)
+    assert (low + high) / 2 == pytest.approx((start + end) / 2, abs=(end - start) / 100)
+    assert high - low < (end - start) / 2
+    page.mouse.down()
+    page.mouse.move(middle[0] - 100, middle[1], steps=4)
+    page.mouse.up()
+    dragged = stretch(page)
+    assert dragged[0] - low == pytest.approx(100 / box["width"] * (high - low), rel=0.05)
+    assert page.locator(".slice h3").count() == 0
+    page.mouse.click(*middle)
+    expect(page.locator(".slice h3")).to_contain_text("ProfilerStep#")
+    page.keyboard.down("Shift")
+    page.mouse.down()
+    page.mouse.move(middle[0] + 60, box["y"] + 60, steps=4)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+    expect(page.locator(".totals h3")).to_contain_text("slices of")
+    said = asked(page)
+    assert said["marked"].count("~") == 2
+    page.keyboard.press("Escape")
+    expect(page.locator(".totals h3")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.locator(".slice h3")).to_have_count(0)
+
+
+def test_all_that_is_shown_is_a_table_too(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1")
+    page.get_by_role("button", name="all", exact=True).click()
+    watched.settle()
+    page.locator(".rows").focus()
+    page.keyboard.press("t")
+    table = page.locator(".totals table")
+    expect(table).to_be_visible()
+    names = table.locator("tbody td:first-child").all_inner_texts()
+    assert "matmul_f32" in names and len(names) == len(set(names))
+    own = [float(cell.get_attribute("data-value") or "nan") for cell in table.locator("tbody td:nth-child(4)").all()]
+    assert own == sorted(own, reverse=True)
+    table.get_by_role("button", name="count").click()
+    counts = [int(cell.get_attribute("data-value") or "-1") for cell in table.locator("tbody td:nth-child(2)").all()]
+    assert counts == sorted(counts, reverse=True)
+    address = page.url
+    page.goto(address)
+    expect(page.locator(".totals table")).to_be_visible()
+
+
+def test_band_folds_and_the_address_says_so(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1")
+    band = page.get_by_role("button", name="main", exact=True)
+    before = page.locator(".content").bounding_box()
+    band.press("Enter")
+    expect(band).to_have_attribute("aria-expanded", "false")
+    after = page.locator(".content").bounding_box()
+    assert before is not None and after is not None
+    assert after["height"] == before["height"] - 4 * 18
+    assert asked(page)["folded"] == "0"
+
+
+def test_dark_timeline_is_dark(lab: str, browser: Browser) -> None:
+    context = browser.new_context(color_scheme="dark")
+    page = Watched(context.new_page()).visit(f"{lab}/traces/1")
+    light = page.evaluate("getComputedStyle(document.querySelector('.timeline')).backgroundColor")
+    assert light == "rgb(21, 26, 32)"
+    before = pixels(page)
+    page.emulate_media(color_scheme="light")
+    page.wait_for_timeout(200)
+    assert pixels(page) != before
+    context.close()
