@@ -1,19 +1,25 @@
 """Recurrent layers and their cells. Parameters and their order are PyTorch's."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from ..._core import Tensor, lowered
 from ...creation import empty, zeros
 from ...errors import ArgumentError, ShapeError
-from ...ops.shape import concat, split, squeeze, stack, transpose, unsqueeze
+from ...ops.index import index_select
+from ...ops.shape import concat, reshape, split, squeeze, stack, transpose, unsqueeze
 from ...spec import DType
 from .. import functional as F
 from .. import init
 from ..functional.dropout import check_probability
 from ..module import Module
 from ..parameter import Parameter
+from ..utils.rnn import PackedSequence
 from .scan import Cell, Gru, Lstm, Plain, Scan, State, run_steps
+
+# A batch of sequences of one length, or packed.
+Sequences = Tensor | PackedSequence
 
 _PLAIN: dict[str, Cell] = {"tanh": Plain(relu=False), "relu": Plain(relu=True)}
 
@@ -35,16 +41,18 @@ class _Cell(Module):
 
     _cell: Cell
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, *, dtype: DType | None = None) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, *, device: Any = None, dtype: DType | None = None
+    ) -> None:
         super().__init__()
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.bias = bias
         rows = self._cell.gates * hidden_size
-        self.weight_ih = Parameter(empty((rows, input_size), dtype=dtype))
-        self.weight_hh = Parameter(empty((rows, hidden_size), dtype=dtype))
-        self.bias_ih = Parameter(empty((rows,), dtype=dtype)) if bias else None
-        self.bias_hh = Parameter(empty((rows,), dtype=dtype)) if bias else None
+        self.weight_ih = Parameter(empty((rows, input_size), device=device, dtype=dtype))
+        self.weight_hh = Parameter(empty((rows, hidden_size), device=device, dtype=dtype))
+        self.bias_ih = Parameter(empty((rows,), device=device, dtype=dtype)) if bias else None
+        self.bias_hh = Parameter(empty((rows,), device=device, dtype=dtype)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -81,9 +89,10 @@ class RNNCell(_Cell):
         bias: bool = True,
         nonlinearity: str = "tanh",
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
-        super().__init__(input_size, hidden_size, bias, dtype=dtype)
+        super().__init__(input_size, hidden_size, bias, device=device, dtype=dtype)
         self.nonlinearity = nonlinearity
         self._cell = _plain("RNNCell", nonlinearity)
 
@@ -126,6 +135,7 @@ class _Recurrent(Module):
         bidirectional: bool = False,
         proj_size: int = 0,
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
         super().__init__()
@@ -151,7 +161,7 @@ class _Recurrent(Module):
                 shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)} if bias else {}
                 shapes |= {"weight_hr": (proj_size, hidden_size)} if proj_size else {}
                 for name, shape in shapes.items():
-                    setattr(self, name + end, Parameter(empty(shape, dtype=dtype)))
+                    setattr(self, name + end, Parameter(empty(shape, device=device, dtype=dtype)))
         self.reset_parameters()
 
     def _directions(self) -> tuple[str, ...]:
@@ -161,13 +171,18 @@ class _Recurrent(Module):
         """PyTorch's initial values: uniform within 1 / sqrt(hidden_size)."""
         _init(self, self.hidden_size)
 
-    def _run(self, input: Tensor, state: State | None) -> tuple[Tensor, State]:
-        """The outputs of the last layer, and the last state of each layer and direction."""
+    def _outputs(self, input: Sequences, state: State | None) -> tuple[Sequences, State]:
+        if isinstance(input, PackedSequence):
+            return self._run_packed(input, state)
         if not isinstance(input, Tensor):
             raise ArgumentError(
-                f"{type(self).__name__}: the input is a Tensor; packed sequences are not there: pad the sequences, and "
-                "mask the outputs"
+                f"{type(self).__name__}: the input is a Tensor or a PackedSequence, not {type(input).__name__}: "
+                "nn.utils.rnn.pad_sequence and pack_sequence make them of lists"
             )
+        return self._run(input, state)
+
+    def _run(self, input: Tensor, state: State | None) -> tuple[Tensor, State]:
+        """The outputs of the last layer, and the last state of each layer and direction."""
         if input.ndim not in (2, 3) or input.shape[-1] != self.input_size:
             wanted = f"(N, L, {self.input_size})" if self.batch_first else f"(L, N, {self.input_size})"
             raise ShapeError(f"{type(self).__name__}: the input is {wanted}, or without N, not {input.shape}")
@@ -176,25 +191,47 @@ class _Recurrent(Module):
             input = unsqueeze(input, 1)
         elif self.batch_first:
             input = transpose(input, 0, 1)
-        states = self._first_states(input, state, single)
+        input, final = self._layers(input, self._first_states(input, input.shape[1], state, single), self._scan)
+        if single:
+            return squeeze(input, 1), tuple(squeeze(part, 1) for part in final)
+        return (transpose(input, 0, 1) if self.batch_first else input), final
+
+    def _run_packed(self, input: PackedSequence, state: State | None) -> tuple[PackedSequence, State]:
+        """_run, of a packed batch; the states are in the order that the sequences came in."""
+        data, order, back = input.data, input.sorted_indices, input.unsorted_indices
+        if data.ndim != 2 or data.shape[-1] != self.input_size:
+            raise ShapeError(f"{type(self).__name__}: packed data is (elements, {self.input_size}), not {data.shape}")
+        runs = input.runs()
+        states = self._first_states(data, runs[0][2], state, False, order)
+
+        def scan(data: Tensor, state: State, end: str, backwards: bool) -> tuple[Tensor, State]:
+            return self._scan_runs(runs, data, state, end, backwards)
+
+        data, final = self._layers(data, states, scan)
+        if back is not None:
+            final = tuple(index_select(part, 1, back) for part in final)
+        return input._replace(data=data), final
+
+    def _layers(
+        self, input: Tensor, states: Iterator[State], scan: Callable[[Tensor, State, str, bool], tuple[Tensor, State]]
+    ) -> tuple[Tensor, State]:
         lasts: list[State] = []
         for layer in range(self.num_layers):
             if layer and self.dropout and self.training:
                 input = F.dropout(input, self.dropout)
             outs = []
             for direction in self._directions():
-                out, last = self._scan(input, next(states), f"_l{layer}{direction}", bool(direction))
+                out, last = scan(input, next(states), f"_l{layer}{direction}", bool(direction))
                 outs.append(out)
                 lasts.append(last)
             input = concat(outs, axis=-1) if len(outs) > 1 else outs[0]
-        final = tuple(stack(parts) for parts in zip(*lasts, strict=True))
-        if single:
-            return squeeze(input, 1), tuple(squeeze(part, 1) for part in final)
-        return (transpose(input, 0, 1) if self.batch_first else input), final
+        return input, tuple(stack(parts) for parts in zip(*lasts, strict=True))
 
-    def _first_states(self, input: Tensor, state: State | None, single: bool) -> Iterator[State]:
-        """The first state of each layer and direction: what was given, or zeros."""
-        count, n = self.num_layers * len(self._directions()), input.shape[1]
+    def _first_states(
+        self, input: Tensor, n: int, state: State | None, single: bool, order: Tensor | None = None
+    ) -> Iterator[State]:
+        """The first state of each layer and direction: what was given, in another order of sequences, or zeros."""
+        count = self.num_layers * len(self._directions())
         widths = (self.proj_size or self.hidden_size, *([self.hidden_size] if isinstance(self._cell, Lstm) else []))
         if state is None:
             first = tuple(zeros((n, width), dtype=input.dtype) for width in widths)
@@ -203,6 +240,7 @@ class _Recurrent(Module):
             wanted = (count, width) if single else (count, n, width)
             if part.shape != wanted:
                 raise ShapeError(f"{type(self).__name__}: a state of shape {wanted} is needed, not {part.shape}")
+        state = state if order is None else tuple(index_select(part, 1, order) for part in state)
         apart = (split(unsqueeze(part, 1) if single else part, 1, 0) for part in state)
         return (tuple(squeeze(part, 0) for part in parts) for parts in zip(*apart, strict=True))
 
@@ -216,6 +254,26 @@ class _Recurrent(Module):
             return run_steps(self._cell, input, parameters, w_out, state, backwards)
         out, *rest = Scan.apply(self._cell, backwards, input, *parameters, *state)
         return out, (out[0 if backwards else -1], *rest)
+
+    def _scan_runs(
+        self, runs: list[tuple[int, int, int]], data: Tensor, state: State, end: str, backwards: bool
+    ) -> tuple[Tensor, State]:
+        """_scan over packed data, one run of steps with equally many sequences after the other."""
+        outs: list[Tensor] = []
+        ended: list[State] = []  # of sequences that end before the longest one
+        now: State = tuple(part[:0] for part in state)
+        for start, steps, n in reversed(runs) if backwards else runs:
+            if backwards:  # the sequences that end here begin here
+                now = tuple(concat([a, b[len(a) : n]]) for a, b in zip(now, state, strict=True))
+            else:
+                before = now if outs else state
+                ended.append(tuple(part[n:] for part in before))
+                now = tuple(part[:n] for part in before)
+            x = reshape(data[start : start + steps * n], (steps, n, -1))
+            out, now = self._scan(x, now, end, backwards)
+            outs.append(reshape(out, (steps * n, -1)))
+        last = now if backwards else tuple(concat([*parts]) for parts in zip(now, *reversed(ended), strict=True))
+        return concat(outs[::-1] if backwards else outs), last
 
     def extra_repr(self) -> str:
         shown = {
@@ -234,7 +292,8 @@ class RNN(_Recurrent):
     """Layers of RNNCell: (L, N, input_size) and h0 to the outputs (L, N, hidden_size) and the last h.
 
     h: (num_layers * directions, N, hidden_size), zeros by default. batch_first: input and output are (N, L, ...).
-    All may be without N. dropout: between the layers, while training. With two directions their outputs are joined.
+    All may be without N. A packed batch (nn.utils.rnn) gives a packed one. dropout: between the layers, while training.
+    With two directions their outputs are joined.
     """
 
     _cell = _PLAIN["tanh"]
@@ -250,14 +309,17 @@ class RNN(_Recurrent):
         dropout: float = 0.0,
         bidirectional: bool = False,
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device=device, dtype=dtype
+        )
         self.nonlinearity = nonlinearity
         self._cell = _plain("RNN", nonlinearity)
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        out, (h,) = self._run(input, None if hx is None else (hx,))
+    def forward(self, input: Sequences, hx: Tensor | None = None) -> tuple[Sequences, Tensor]:
+        out, (h,) = self._outputs(input, None if hx is None else (hx,))
         return out, h
 
 
@@ -266,8 +328,10 @@ class LSTM(_Recurrent):
 
     _cell = Lstm()
 
-    def forward(self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        out, (h, c) = self._run(input, hx)
+    def forward(
+        self, input: Sequences, hx: tuple[Tensor, Tensor] | None = None
+    ) -> tuple[Sequences, tuple[Tensor, Tensor]]:
+        out, (h, c) = self._outputs(input, hx)
         return out, (h, c)
 
 
@@ -286,10 +350,13 @@ class GRU(_Recurrent):
         dropout: float = 0.0,
         bidirectional: bool = False,
         *,
+        device: Any = None,
         dtype: DType | None = None,
     ) -> None:
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, dtype=dtype)
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device=device, dtype=dtype
+        )
 
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        out, (h,) = self._run(input, None if hx is None else (hx,))
+    def forward(self, input: Sequences, hx: Tensor | None = None) -> tuple[Sequences, Tensor]:
+        out, (h,) = self._outputs(input, None if hx is None else (hx,))
         return out, h

@@ -135,7 +135,7 @@ def test_what_does_not_fit_is_refused_in_words() -> None:
         layer(rt.zeros(5, 2, 3))
     with pytest.raises(rt.ShapeError, match=r"a state of shape \(1, 2, 3\) is needed, not \(2, 3\)"):
         layer(x, (rt.zeros(2, 3), rt.zeros(1, 2, 3)))
-    with pytest.raises(rt.ArgumentError, match="packed sequences are not there: pad the sequences"):
+    with pytest.raises(rt.ArgumentError, match="a Tensor or a PackedSequence, not list"):
         layer([x])
     with pytest.raises(rt.ShapeError, match=r"GRUCell: a state of shape \(2, 3\) is needed, not \(3,\)"):
         nn.GRUCell(4, 3)(rt.zeros(2, 4), rt.zeros(3))
