@@ -4,7 +4,8 @@ Exception
 └── ProfilerError              anything below
     ├── TraceFormatError       a file is no trace, or is cut short, or names a version we do not know
     ├── TraceInvariantError    a Trace breaks its own rules (see Trace.check)
-    └── ProfileStateError      profile() was used out of order, or the runtime is not built
+    ├── ProfileStateError      profile() was used out of order, or the runtime is not built
+    └── CeilingsError          a file is not one that `perflab machine` wrote
 """
 
 
@@ -22,3 +23,7 @@ class TraceInvariantError(ProfilerError):
 
 class ProfileStateError(ProfilerError):
     """profile() was stepped, read or exported at a moment when it cannot be."""
+
+
+class CeilingsError(ProfilerError):
+    """A file of what a machine can do at most does not hold that."""

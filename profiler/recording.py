@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .analysis.costs import COSTS
 from .analysis.graph import ACCUMULATE, EDGE_FLOW, FORWARD_FLOW, LEAF_ARG
 from .analysis.ops import MEMORY
 from .analysis.steps import STEP
@@ -62,7 +63,9 @@ _INPUT_TYPES = {  # as torch spells them
 }
 
 Events: TypeAlias = NDArray[np.void]
-Shapes: TypeAlias = Sequence[Sequence[tuple[str, tuple[int, ...]]]]
+Inputs: TypeAlias = Sequence[tuple[str, tuple[int, ...]]]
+Shapes: TypeAlias = Sequence[Inputs]
+Cost: TypeAlias = Callable[[str, Inputs, str, int], tuple[int, int]]  # op, inputs, dtype and bytes of the output
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ class Recording:
     reserved: list[tuple[int, int]] = field(default_factory=list)  # (tick, bytes), as sampled
     gil: GilRecord = field(default_factory=GilRecord)
     metadata: dict[str, Json] = field(default_factory=dict)
+    cost: Cost | None = None  # FLOPs and bytes of a call
 
     @property
     def is_empty(self) -> bool:
@@ -138,12 +142,14 @@ class _Conversion:
         """Find out when each piece begins, which tracks there are, and which ops made nodes that ran."""
         pieces, made, ran, ran_number, edges = [], [_NONE], [_NONE], [_NONE], EdgeEnds()
         acquisitions = [NOTHING]
+        called = [np.empty((0, 4), dtype=np.int64)]
         for piece in cut(recording.events):
             stretch = piece.whole()
             if not len(stretch):
                 continue
             kind, sequence, t0 = stretch["kind"], stretch["sequence"].astype(np.int64), stretch["t0"]
             made.append(sequence[(kind == OP) & (sequence > 0)])
+            called.append(_calls(stretch.at((kind == OP) & (stretch["shapes"] > 0))))
             nodes = (kind == NODE) & (sequence > 0)
             ran.append(sequence[nodes])
             ran_number.append(stretch.number[nodes])
@@ -158,6 +164,8 @@ class _Conversion:
         self._origin = min(begins, default=recording.clock.tick0)
         base = int(self._ns(np.array([recording.clock.tick0]))[0])
         self._builder.metadata["baseTimeNanoseconds"] = recording.clock.ns0 - base
+        if recording.cost and self._dims:
+            self._builder.metadata[COSTS] = self._costs(recording, recording.cost, np.concatenate(called))
         self._pieces = [Placed(piece, *self._ns(ticks).tolist()) for piece, ticks in pieces]
         self._made = np.unique(np.concatenate(made))
         order = np.argsort(np.concatenate(ran), kind="stable")
@@ -173,6 +181,18 @@ class _Conversion:
             self._gil_track,
             events,
         )
+
+    def _costs(self, recording: Recording, cost: Cost, calls: NDArray[np.int64]) -> Json:
+        """The costs of each op for each of its inputs' shapes: name, shapes, types, FLOPs, bytes."""
+        table = {}
+        for name, shapes, dtype, size in calls.tolist():
+            if (name, shapes) in table:
+                continue
+            op, inputs = self._ops[name], recording.shapes[shapes]
+            flops, moved = cost(op, inputs, self._dtypes[dtype], size)
+            if moved:
+                table[name, shapes] = [op, self._dims[shapes], self._types[shapes], flops, moved]
+        return list(table.values())
 
     def pages(self) -> Pages:
         builder = self._builder
@@ -300,6 +320,14 @@ def _each_of(ascending: Int64s, values: Int64s) -> tuple[Int64s, Int64s]:
     count = last - first
     each = np.repeat(first, count) + np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     return np.repeat(np.arange(len(values)), count), each
+
+
+def _calls(ops: Stretch) -> NDArray[np.int64]:
+    """Name, shapes, dtype and bytes of a call of each op for each of its inputs' shapes."""
+    _, first = np.unique(ops["name"].astype(np.int64) << 32 | ops["shapes"], return_index=True)
+    dtype = ops["flags"][first] >> DTYPE_SHIFT & DTYPE_MASK
+    columns = (ops["name"][first], ops["shapes"][first], dtype, ops["bytes"][first])
+    return np.stack([column.astype(np.int64) for column in columns], axis=1)
 
 
 def _middle(events: Stretch, ns: Callable[[Int64s], Int64s]) -> Int64s:

@@ -16,6 +16,7 @@ from perflab.runtime.spec import DTYPES
 from . import chrome
 from .analysis.averages import Averages, key_averages
 from .analysis.groups import GroupBy
+from .costs import cost
 from .errors import ProfileStateError
 from .events import ANNOTATION, STEP_MARK
 from .gil import GilRecorder
@@ -181,6 +182,7 @@ class _Window:
             strings=_core.interned(),
             shapes=_core.shapes(),
             threads=gil.threads,
+            cost=cost,
             allocated_bytes=self._allocated,
             reserved=self._reserved,
             gil=gil,

@@ -43,6 +43,7 @@ RUNTIME = (
 ONLY = {
     "perflab.runtime": (
         "runtime/",
+        "profiler/costs.py",
         "profiler/session.py",
         "profiler/gil.py",
         "profiler/importers/chrome.py",

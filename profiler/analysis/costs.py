@@ -1,7 +1,7 @@
 """What ops had to do at least: FLOPs and bytes, where a trace tells them or tells enough to work them out.
 
-A trace of ours has them as arguments. For PyTorch's ops they follow from the shapes of the inputs: FLOPs of products,
-convolutions and attention, bytes of every op that moves data. A multiply-add counts 2 FLOPs.
+A trace of ours has a table of them in its metadata. For PyTorch's ops they follow from the shapes of the inputs: FLOPs
+of products, convolutions and attention, bytes of every op that moves data. A multiply-add counts 2 FLOPs.
 """
 
 import ast
@@ -16,7 +16,7 @@ from ..trace import Int64s, Json, Trace
 from .ops import Ops
 from .paths import unique_pairs
 
-FLOPS, MOVED = "FLOPs", "Bytes moved"  # arguments of an op slice
+COSTS = "costs"  # metadata: rows of op, shapes and types of its inputs, FLOPs, bytes moved
 
 Shapes: TypeAlias = Sequence[Sequence[int]]
 
@@ -51,22 +51,16 @@ class Costs:
 
 
 def costs(trace: Trace, columns: Ops) -> Costs:
-    """The costs of ops; those of one name and shape are worked out once."""
-    count = len(trace.slices)
-    if FLOPS in trace.slice_args or MOVED in trace.slice_args:
-        flops, moved = (
-            trace.slice_args[key].dense(count)[columns.row] if key in trace.slice_args else np.zeros_like(columns.row)
-            for key in (FLOPS, MOVED)
-        )
-    else:
-        flops, moved = _of_torch(trace, columns)
+    """The costs of ops."""
+    flops, moved = _worked_out(trace, columns)
     # where a device or a core has kernels, an op without one did nothing of its own
     ns = columns.kernel_ns if np.any(columns.kernels) else columns.self_ns
     known = ((flops > 0) | (moved > 0)) & (ns > 0)
     return Costs(*(np.where(known, column, 0) for column in (flops, moved, ns)))
 
 
-def _of_torch(trace: Trace, columns: Ops) -> tuple[Int64s, Int64s]:
+def _worked_out(trace: Trace, columns: Ops) -> tuple[Int64s, Int64s]:
+    """FLOPs and bytes of each op; those of one name and one list of inputs are worked out once."""
     dims, types = (trace.slice_args.get(key) for key in ("Input Dims", "Input type"))
     flops, moved = np.zeros_like(columns.row), np.zeros_like(columns.row)
     if dims is None or types is None or dims.table is None or types.table is None:
@@ -80,6 +74,7 @@ def _of_torch(trace: Trace, columns: Ops) -> tuple[Int64s, Int64s]:
     shaped, of_shape = unique_pairs(*code[:2, columns.row])
     called, of_call = unique_pairs(of_shape, code[2, columns.row])
     (names, calls), which = unique_pairs(columns.name.astype(np.int64), of_call)
+    told = {(name, repr(dims), repr(types)): (flops, moved) for name, dims, types, flops, moved in _table(trace)}
     known = []
     for name, call in zip(names.tolist(), calls.tolist(), strict=True):
         shape, values = called[0][call], called[1][call]
@@ -87,11 +82,27 @@ def _of_torch(trace: Trace, columns: Ops) -> tuple[Int64s, Int64s]:
         if dim < 0 or kind < 0:
             known.append((0, 0))
             continue
+        if told:
+            known.append(told.get((trace.strings[name], repr(dims.table[dim]), repr(types.table[kind])), (0, 0)))
+            continue
         given = concrete.table[values] if concrete is not None and concrete.table is not None and values >= 0 else []
         known.append(_cost(trace.strings[name], dims.table[dim], types.table[kind], given))
     flops, read = np.array(known, dtype=np.int64).reshape(-1, 2)[which].T
-    written = np.where(columns.allocated_bytes > 0, columns.allocated_bytes, 0)
-    return flops, np.where(read > 0, read + written, 0)
+    return flops, np.where((read > 0) & (not told), read + columns.allocated_bytes, read)
+
+
+def _table(trace: Trace) -> list[Json]:
+    """The rows of a trace's own table of costs; those that are not of its form count for nothing."""
+    rows = trace.metadata.get(COSTS)
+    if not isinstance(rows, list):
+        return []
+    return [
+        row for row in rows if isinstance(row, list) and len(row) == 5 and all(_is_count(value) for value in row[3:])
+    ]
+
+
+def _is_count(value: Json) -> bool:
+    return isinstance(value, int) and 0 <= value < 2**62
 
 
 def _cost(name: str, dims: Json, types: Json, concrete: Json) -> tuple[int, int]:

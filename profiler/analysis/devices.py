@@ -14,7 +14,7 @@ from ..trace import Int64s, Trace
 from .enclosing import nearest
 from .intervals import Cover
 from .ops import KERNELS, launchers, of_category, op_slices
-from .parts import SYNC, named, part_covers
+from .parts import is_sync, named, part_covers
 from .threads import threads
 
 _COPIES = ("gpu_memcpy", "gpu_memset", "Memcpy", "Memset")
@@ -112,7 +112,7 @@ def _idle(trace: Trace, rows: Int64s, gaps: Cover) -> tuple[IdleCause, ...]:
         covers = part_covers(trace, thread)
         for part in ("gc", "gil_wait", "data_wait"):
             cause[here & (2 * covers[part].within(begin, end) > end - begin)] = part
-        syncs = np.flatnonzero(named(trace, SYNC) & (threads(trace)[slices.track] == thread))
+        syncs = np.flatnonzero(is_sync(trace) & (threads(trace)[slices.track] == thread))
         cause[here & (cause == "host") & _ran_dry(slices.start[syncs], slices.end[syncs], begin, launched)] = "sync"
     cause[known & (launched <= begin)] = "queue"
     op = nearest(trace, launch, op_slices(trace))

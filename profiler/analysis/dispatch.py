@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..trace import Trace
-from .ops import by_name, ops
+from .ops import NUMBER, Ops, by_name, ops
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,9 @@ def dispatch(trace: Trace) -> Dispatch | None:
         return None
     names = len(trace.strings)
     count = np.bincount(columns.name, minlength=names)
-    own = by_name(columns, columns.self_ns - columns.nested_kernel_ns, names)
-    kernel = by_name(columns, columns.kernel_ns, names)
+    whole = np.where(_is_opaque(trace, columns), columns.self_ns, 0)
+    own = by_name(columns, columns.self_ns - columns.nested_kernel_ns - whole, names)
+    kernel = by_name(columns, columns.kernel_ns + whole, names)
     present = np.flatnonzero(count)
     present = present[np.argsort(-own[present], kind="stable")]
     rows = np.stack((count[present], own[present], kernel[present]), axis=1).tolist()
@@ -44,3 +46,15 @@ def dispatch(trace: Trace) -> Dispatch | None:
         kernel_ns=int(kernel.sum()),
         ops=tuple(OpDispatch(trace.strings[n], *row) for n, row in zip(present.tolist(), rows, strict=True)),
     )
+
+
+def _is_opaque(trace: Trace, columns: Ops) -> NDArray[np.bool_]:
+    """Composites of ours with no op in them, such as an optimizer's step: one call of the core, all of it work."""
+    numbered = trace.slice_args.get(NUMBER)
+    if numbered is None:
+        return np.zeros(len(columns.row), dtype=bool)
+    alone = np.ones(len(trace.slices), dtype=bool)
+    alone[numbered.rows] = False
+    above = trace.slices.parent[columns.row]
+    alone[above[above >= 0]] = False
+    return alone[columns.row]

@@ -34,7 +34,8 @@ _BACKWARD = re.compile(
     r"|\w*Backward\d*$|torch::autograd::\w+$"
 )
 _FORWARD = re.compile(r"(?i:forward([ _]pass)?$)|\w+\.forward$")
-SYNC = re.compile(r"(cuda|hip|cu|sycl|zeVirtual|xpu)\w*Synchronize$")
+_SYNC = re.compile(r"(cuda|hip|cu|sycl|zeVirtual|xpu)\w*Synchronize$")
+_COPY = re.compile(r"(cuda|hip)Memcpy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def part_covers(trace: Trace, thread: int) -> dict[str, Cover]:
     own = threads(trace)[slices.track] == thread
     is_op = op_slices(trace)
     marked = own & _outside_devices(trace)
-    nodes = named(trace, _BACKWARD) | (slices.category == trace.string_id("autograd"))
+    nodes = is_node(trace)
     process = np.isin(slices.track, of_process(trace, thread))
     forward = _cover(trace, own & is_op & ~nodes & _is_top(trace, is_op | nodes)) | _cover(
         trace, marked & named(trace, _FORWARD)
@@ -116,7 +117,7 @@ def part_covers(trace: Trace, thread: int) -> dict[str, Cover]:
         "gc": _cover(trace, own & (slices.category == trace.string_id("gc"))),
         "gil_wait": gil_wait_cover(trace, thread),
         "data_wait": _cover(trace, marked & named(trace, _DATA)),
-        "sync": _cover(trace, own & named(trace, SYNC)),
+        "sync": _cover(trace, own & is_sync(trace)),
         "optimizer": _cover(trace, marked & named(trace, _OPTIMIZER)),
         "backward": backward | (elsewhere - forward),
         "forward": forward,
@@ -126,6 +127,22 @@ def part_covers(trace: Trace, thread: int) -> dict[str, Cover]:
         claims[part] = claim - taken
         taken |= claim
     return claims
+
+
+def is_node(trace: Trace) -> NDArray[np.bool_]:
+    """Which slices are nodes of a backward pass, or mark one."""
+    marked: NDArray[np.bool_] = trace.slices.category == trace.string_id("autograd")
+    return marked | named(trace, _BACKWARD)
+
+
+def is_sync(trace: Trace) -> NDArray[np.bool_]:
+    """Which slices wait for a device: synchronisations, and calls to copy that lasted for half of the copy or more."""
+    slices, flows = trace.slices, trace.flows
+    waits = named(trace, _SYNC)
+    middle = slices.start[flows.target] + slices.duration[flows.target] // 2
+    blocking = flows.source[middle <= slices.end[flows.source]]
+    waits[blocking] |= named(trace, _COPY)[blocking]
+    return waits
 
 
 def gil_wait_cover(trace: Trace, thread: int) -> Cover:

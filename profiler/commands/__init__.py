@@ -1,1 +1,1 @@
-"""Sub-commands of `perflab` that work on trace files."""
+"""Sub-commands of `perflab` that work on trace files: little at the top, since `perflab --help` imports them all."""

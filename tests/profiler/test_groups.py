@@ -157,8 +157,12 @@ def test_costs_are_of_kernels_where_a_trace_has_them() -> None:
 
 
 def test_costs_that_a_trace_tells_come_first() -> None:
-    builder = TraceBuilder()
-    args = {"Input Dims": [[4, 3], [3, 5]], "Input type": ["float", "float"], "FLOPs": 1000, "Bytes moved": 500}
+    shapes = [[4, 3], [3, 5]]
+    builder = TraceBuilder(
+        {"costs": [["matmul", shapes, ["float", "float"], 1000, 500], "no row", ["relu", [], [], -1, 5]]}
+    )
+    args = {"Input Dims": shapes, "Input type": ["float", "float"]}
     builder.slice("matmul", 0, 100, track=MAIN, category="cpu_op", args=args)
-    (row,) = key_averages(builder.build())
-    assert (row.flops, row.moved_bytes, row.costed_ns) == (1000, 500, 100)
+    builder.slice("relu", 200, 100, track=MAIN, category="cpu_op", args={"Input Dims": [], "Input type": []})
+    found = {row.name: (row.flops, row.moved_bytes, row.costed_ns) for row in key_averages(builder.build())}
+    assert found == {"matmul": (1000, 500, 100), "relu": (0, 0, 0)}

@@ -188,3 +188,21 @@ def test_loading_and_the_optimizer_have_pytorchs_names() -> None:
     for step in step_parts(running.trace):
         assert min(step.data_wait_ns, step.optimizer_ns, step.forward_ns, step.backward_ns) > 0
     assert key_averages(running.trace, "module").rows
+
+
+def test_costs_are_those_that_ops_declare() -> None:
+    a, b = rt.randn(8, 32), rt.randn(32, 16)
+    image, weight = rt.randn(2, 3, 8, 8), rt.randn(6, 3, 3, 3)
+    with profile() as running:
+        for _ in range(3):
+            product = a @ b
+        product + product
+        a.transpose(0, 1)
+        nn.functional.conv2d(image, weight)
+    found = {row.name: row for row in running.key_averages()}
+    assert found["matmul"].flops == 3 * 2 * 8 * 16 * 32
+    assert found["matmul"].moved_bytes == 3 * 4 * (8 * 32 + 32 * 16 + 8 * 16)
+    assert (found["add"].flops, found["add"].moved_bytes) == (128, 3 * 512)
+    assert (found["transpose"].flops, found["transpose"].moved_bytes) == (0, 0)
+    assert found["conv2d"].flops == 2 * (2 * 6 * 6 * 6) * 27
+    assert found["matmul"].flops_per_s == found["matmul"].flops / found["matmul"].kernel_ns * 1e9

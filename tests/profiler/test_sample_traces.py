@@ -3,6 +3,7 @@
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from perflab.profiler import Trace, TraceFormatError, chrome
 from perflab.profiler.analysis.accounts import account
 from perflab.profiler.analysis.averages import key_averages
 from perflab.profiler.analysis.blocks import blocks, changes
+from perflab.profiler.analysis.critical import critical_path
 from perflab.profiler.analysis.devices import device_rows, device_use
 from perflab.profiler.analysis.diff import diff
 from perflab.profiler.analysis.dispatch import dispatch
@@ -19,10 +21,13 @@ from perflab.profiler.analysis.gil import gil_waits
 from perflab.profiler.analysis.groups import GroupBy
 from perflab.profiler.analysis.growth import growth
 from perflab.profiler.analysis.memory import category_curves, memory_curve, memory_peak
+from perflab.profiler.analysis.outliers import outlier_steps
 from perflab.profiler.analysis.parts import PARTS, part_ns, step_parts, step_thread
+from perflab.profiler.analysis.roofline import roofline
 from perflab.profiler.analysis.steps import steps
 from perflab.profiler.analysis.summary import summarize
 from perflab.profiler.analysis.threads import threads
+from perflab.profiler.ceilings import Ceilings
 
 FOLDER = Path(__file__).parents[2].parent / "shared" / "cases" / "traces"
 REFUSED = {
@@ -126,6 +131,9 @@ def painted(trace: Trace) -> list[dict[str, int]]:
     of_track = threads(trace)
     thread, step_list = step_thread(trace), steps(trace)
     begin, end = step_list[0].start, step_list[-1].start + step_list[-1].duration
+    targets: dict[int, list[int]] = {}
+    for source, target in zip(trace.flows.source.tolist(), trace.flows.target.tolist(), strict=True):
+        targets.setdefault(source, []).append(target)
     claims: dict[str, list[tuple[int, int]]] = {part: [] for part in ("data_wait", "sync", "optimizer")}
     for row in range(len(slices)):
         name, category = strings[slices.name[row]], strings[slices.category[row]]
@@ -135,7 +143,8 @@ def painted(trace: Trace) -> list[dict[str, int]]:
             frame = part == "optimizer" and "torch/optim/" in name and name.endswith((": step", ": zero_grad"))
             if name.startswith(mark) or frame:
                 claims[part].append((int(slices.start[row]), int(slices.end[row])))
-        if name.endswith("Synchronize"):
+        copied = [int(slices.start[t] + slices.end[t]) / 2 for t in targets.get(row, ()) if "Memcpy" in name]
+        if name.endswith("Synchronize") or any(middle <= slices.end[row] for middle in copied):
             claims["sync"].append((int(slices.start[row]), int(slices.end[row])))
     bounds = sorted({begin, end, *(at for pairs in claims.values() for pair in pairs for at in pair)} | {
         at for step in step_list for at in (step.start, step.start + step.duration)
@@ -229,6 +238,41 @@ def test_memory_agrees_with_brute_force(trace: Trace) -> None:
     assert curves.bytes.sum(axis=0).tolist() == [event["Total Allocated"] for event in args]
     for step in growth(trace, known).steps:
         assert step.begin_bytes <= step.peak_bytes >= step.end_bytes
+
+
+def test_the_critical_path_is_whole(trace: Trace) -> None:
+    path = critical_path(trace)
+    loop = steps(trace)
+    begin, end = (loop[0].start, loop[-1].start + loop[-1].duration) if loop else trace.span()
+    devices = set(device_rows(trace).tolist())
+    work = [
+        int(trace.slices.end[target])
+        for source, target in zip(trace.flows.source.tolist(), trace.flows.target.tolist(), strict=True)
+        if trace.slices.start[source] < end and target in devices
+    ]
+    assert path.total_ns == max([end, *work]) - begin
+    assert sum(owner.ns for owner in path.owners) == path.total_ns
+    assert all(owner.ns > 0 for owner in path.owners)
+    assert all(one.start + one.duration == two.start for one, two in pairwise(path.pieces))
+
+
+def test_outliers_agree_with_brute_force(trace: Trace) -> None:
+    durations = [step.duration for step in steps(trace)]
+    middle = median(durations) if durations else 0
+    spread = median(abs(it - middle) for it in durations) if durations else 0
+    slow = [it for it in durations if 0.6745 * (it - middle) > 3.5 * spread and it > 1.05 * middle]
+    found = outlier_steps(trace)
+    assert sorted(step.duration for step in found) == sorted(slow if len(durations) >= 5 else [])
+    for step in found:
+        assert sum(step.parts.values()) == pytest.approx(step.excess_ns)
+
+
+def test_a_roofline_has_every_op_whose_cost_is_known(trace: Trace) -> None:
+    roof = Ceilings("", "", 1e15, 1e13)
+    found = roofline(trace, roof, "op")
+    assert {op.name for op in found} == {row.name for row in key_averages(trace) if row.costed_ns}
+    for op in found:
+        assert op.least_ns == pytest.approx(max(op.flops / 1e15, op.moved_bytes / 1e13) * 1e9)
 
 
 def test_a_trace_does_not_differ_from_itself(trace: Trace) -> None:

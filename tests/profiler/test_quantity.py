@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.benchmarks.quantity import BYTES, NANOSECONDS, SECONDS, change, percent, plain, quantity, scale_of
+from perflab.profiler.quantity import BYTES, NANOSECONDS, SECONDS, change, percent, plain, quantity, scale_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Sub-commands of `perflab` that measure: little at the top, since `perflab --help` imports them all."""

@@ -1,0 +1,225 @@
+"""Advice: what to do first, each with its evidence in the trace and the most that it could save."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..ceilings import Ceilings
+from ..quantity import BYTES, NANOSECONDS, plain, quantity
+from ..trace import Trace
+from .devices import DeviceUse, device_use
+from .dispatch import dispatch
+from .gil import gil_holders
+from .growth import growth
+from .outliers import outlier_steps
+from .parts import PARTS, bounds, part_ns, step_parts, step_thread
+from .roofline import roofline
+
+_COUNT = 3
+_WORTH = 0.01  # of a step: less is not worth doing first
+DEVICE_BOUND = 0.8  # of the time: a device busy for longer sets the pace
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One thing to do. `saving_ns` is of a step and a bound: what would be won if the cost went away whole.
+
+    `saving_bytes` is memory of a step, for what costs memory and no time.
+    """
+
+    title: str
+    evidence: str
+    action: str
+    saving_ns: float
+    saving_bytes: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """What all rules look at; times are means over steps, of the whole trace where it has none.
+
+    `step_ns` is how often a step comes: of the host, or of a device that takes longer for them.
+    """
+
+    trace: Trace
+    steps: int
+    step_ns: float
+    parts: dict[str, float]
+    devices: list[DeviceUse]
+    ceilings: Ceilings | None
+
+    def share(self, ns: float) -> str:
+        return f"{_time(ns)} of {_time(self.step_ns)} a step ({ns / self.step_ns:.0%})"
+
+
+def _time(ns: float) -> str:
+    return quantity(ns, NANOSECONDS)
+
+
+def advise(trace: Trace, ceilings: Ceilings | None = None) -> list[Advice]:
+    """The three things most worth doing, the largest saving first; fewer where there is less to win."""
+    loop = bounds(trace)
+    total = sum(step.duration for step in loop)
+    if not total:
+        return []
+    found, devices = step_parts(trace), device_use(trace)
+    it = _Loop(
+        trace=trace,
+        steps=len(loop),
+        step_ns=max([total, *(use.span_ns for use in devices)]) / len(loop),
+        parts={part: float(np.mean([part_ns(step, part) for step in found])) if found else 0.0 for part in PARTS},
+        devices=devices,
+        ceilings=ceilings,
+    )
+    advice = [one for rule in _RULES for one in rule(it) if one.saving_ns >= _WORTH * it.step_ns or one.saving_bytes]
+    # what runs out of memory must be seen, whatever it costs in time
+    return sorted(advice, key=lambda one: (one.saving_bytes == 0, -one.saving_ns))[:_COUNT]
+
+
+def _data(it: _Loop) -> Iterator[Advice]:
+    yield Advice(
+        "Load data ahead",
+        f"the loop waits for its next batch for {it.share(it.parts['data_wait'])}",
+        "load in worker processes (num_workers), keep more batches ready (prefetch_factor), do less for each sample",
+        it.parts["data_wait"],
+    )
+
+
+def _gil(it: _Loop) -> Iterator[Advice]:
+    waited = it.parts["gil_wait"]
+    holders = gil_holders(it.trace, step_thread(it.trace))
+    who = f"; {holders[0].name} held it for {holders[0].share:.0%} of that" if holders else ""
+    yield Advice(
+        "Keep the GIL free",
+        f"the training thread waits for the GIL for {it.share(waited)}{who}",
+        "move Python work of other threads into processes, or into calls that give the GIL back",
+        waited,
+    )
+
+
+def _garbage(it: _Loop) -> Iterator[Advice]:
+    yield Advice(
+        "Collect garbage less often",
+        f"garbage collections take {it.share(it.parts['gc'])}",
+        "gc.freeze() after the set-up, and gc.collect() by hand between steps with the collector off",
+        it.parts["gc"],
+    )
+
+
+def _python(it: _Loop) -> Iterator[Advice]:
+    """Time in which no op ran; beside a device it counts only as late launches."""
+    if not it.devices:
+        yield Advice(
+            "Do less in Python between ops",
+            f"no op runs for {it.share(it.parts['idle'])}: Python between ops, or waiting without a name in the trace",
+            "sample the Python stacks of a step (pyinstrument), and fuse or batch what is called most",
+            it.parts["idle"],
+        )
+
+
+def _dispatch(it: _Loop) -> Iterator[Advice]:
+    found = dispatch(it.trace)
+    if found and not it.devices:
+        cost = found.dispatch_ns / it.steps
+        top = ", ".join(f"{op.name} {plain(op.count / it.steps)} times" for op in found.ops[:3])
+        yield Advice(
+            "Call fewer, larger ops",
+            f"beside their kernels ops take {it.share(cost)}; most of it {top} a step",
+            "batch small ops, use fused ones, and in-place forms where nothing is kept",
+            cost,
+        )
+
+
+def _launches(it: _Loop) -> Iterator[Advice]:
+    for use in it.devices:
+        late = [cause for cause in use.idle if cause.cause == "host"]
+        cost = sum(cause.ns for cause in late) / it.steps
+        if late:
+            top = ", ".join(f"{cause.owner} ({_time(cause.ns / it.steps)})" for cause in late[:3])
+            yield Advice(
+                "Launch sooner",
+                f"device {use.name} has nothing to do for {it.share(cost)}, since the host launches late; before {top}",
+                "compile or capture the step (torch.compile, CUDA graphs), larger batches, a fused optimizer",
+                cost,
+            )
+
+
+def _syncs(it: _Loop) -> Iterator[Advice]:
+    for use in it.devices:
+        dry = [cause for cause in use.idle if cause.cause == "sync"]
+        if dry:
+            cost, times = sum(cause.ns for cause in dry) / it.steps, sum(cause.count for cause in dry) / it.steps
+            yield Advice(
+                "Do not wait for the device",
+                f"the host waited until device {use.name} had run dry, {plain(times)} times a step, and it stood still"
+                f" for {it.share(cost)}; next came {dry[0].owner}",
+                "no .item(), .cpu() or print of a tensor in the loop; copy from pinned memory with non_blocking=True",
+                cost,
+            )
+
+
+def _exposed(it: _Loop) -> Iterator[Advice]:
+    for use in it.devices:
+        for what, ns, action in (
+            (
+                "communication",
+                use.exposed_communication_ns,
+                "start it earlier, in smaller buckets, beside the backward pass",
+            ),
+            ("copies", use.exposed_copy_ns, "copy on a stream of its own, beside the step before, from pinned memory"),
+        ):
+            yield Advice(
+                f"Hide {what}",
+                f"device {use.name} computes nothing beside {what} for {it.share(ns / it.steps)}",
+                action,
+                ns / it.steps,
+            )
+
+
+def _outliers(it: _Loop) -> Iterator[Advice]:
+    slow = outlier_steps(it.trace)
+    if slow:
+        worst = slow[0]
+        part, ns = max(worst.parts.items(), key=lambda pair: pair[1])
+        numbers = ", ".join(str(step.number) for step in slow[:5])
+        yield Advice(
+            "Find out why some steps are slow",
+            f"steps {numbers} stand out of {it.steps}: step {worst.number} takes {_time(worst.duration)} in"
+            f" place of {_time(worst.usual_ns)}, {_time(ns)} of it more in {part}",
+            "look at that step on the timeline; the first step warms caches up: leave it out with schedule(warmup=1)",
+            sum(step.excess_ns for step in slow) / it.steps,
+        )
+
+
+def _roof(it: _Loop) -> Iterator[Advice]:
+    """Ceilings are of a host's cores, so devices are not held against them."""
+    if it.ceilings is None or it.devices:
+        return
+    for op in roofline(it.trace, it.ceilings)[:1]:
+        yield Advice(
+            f"Make {op.name} faster",
+            f"it takes {it.share(op.ns / it.steps)} and reaches {op.of_ceiling:.0%} of what this machine can"
+            f" ({'FLOP/s' if op.bound == 'compute' else 'bytes/s'})",
+            "larger or better aligned shapes, contiguous inputs, another dtype, more threads",
+            op.saving_ns / it.steps,
+        )
+
+
+def _leaks(it: _Loop) -> Iterator[Advice]:
+    grown = growth(it.trace)
+    if grown.leak_bytes:
+        owner = grown.survivors[0] if grown.survivors else None
+        whose = f"; {quantity(owner.bytes, BYTES)} of it is of {owner.op} in {owner.module}" if owner else ""
+        yield Advice(
+            "Stop the leak",
+            f"memory grows by {quantity(grown.leak_bytes, BYTES)} a step{whose}",
+            "keep numbers, not tensors with their graphs: loss.item() or loss.detach() in logs and running sums",
+            0.0,
+            grown.leak_bytes,
+        )
+
+
+_RULES: tuple[Callable[[_Loop], Iterator[Advice]], ...] = (
+    _data, _gil, _garbage, _python, _dispatch, _launches, _syncs, _exposed, _outliers, _roof, _leaks,
+)  # fmt: skip

@@ -1,0 +1,321 @@
+"""Answers in words: sections with sentences and tables, which every kind of text shows alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from ..analysis.advice import DEVICE_BOUND
+from ..analysis.averages import OpAverage
+from ..analysis.memory import EARLIER
+from ..analysis.outliers import OutlierStep
+from ..analysis.parts import PARTS, part_ns
+from ..quantity import BYTES, NANOSECONDS, percent, plain, quantity
+from .answers import Answers, MemoryUse
+
+PART_WORDS = {
+    "gc": "garbage collection",
+    "gil_wait": "waiting for the GIL",
+    "data_wait": "waiting for data",
+    "sync": "waiting for a device",
+    "optimizer": "optimizer",
+    "backward": "backward",
+    "forward": "forward",
+    "idle": "outside of ops",
+}
+_EARLIER = "allocated before the trace"
+_BARS = "▁▂▃▄▅▆▇█"
+_WIDEST = 60
+_FEW = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Cells as text; the first column is words, the others are numbers."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, sentences, and tables below them."""
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+def sections(it: Answers) -> list[Section]:
+    """What there is to say; a section of which the trace knows nothing is left out."""
+    found = [
+        _overview(it), _diff(it), _advice(it), _steps(it), _ops(it), _modules(it), _devices(it), _dispatch(it),
+        _critical(it), _memory(it.memory), _gil(it), _roofline(it),
+    ]  # fmt: skip
+    return [section for section in found if section is not None]
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """A bar for each value, the highest for the largest; from 0, so that small changes look small."""
+    top = max(values, default=0)
+    return "".join(_BARS[min(int(value / top * len(_BARS)), len(_BARS) - 1)] if top else _BARS[0] for value in values)
+
+
+def short(name: str) -> str:
+    """A name that fits a column; kernels' names of templates are long."""
+    return name if len(name) <= _WIDEST else f"{name[: _WIDEST - 1]}…"
+
+
+def _time(ns: float, signed: bool = False) -> str:
+    return quantity(ns, NANOSECONDS, signed)
+
+
+def _size(count: float, signed: bool = False) -> str:
+    return quantity(count, BYTES, signed)
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{part / whole:.1%}" if whole else "–"
+
+
+def _overview(it: Answers) -> Section:
+    summary = it.summary
+    sentences = [f"{_time(summary.span_ns)} in all, {plain(summary.ops)} ops, {summary.steps} steps."]
+    if summary.steps:
+        sentences[0] = f"{sentences[0][:-1]} of {_time(summary.step_ns)} (median)."
+    if "droppedEvents" in it.notes:
+        sentences.append(f"{it.notes['droppedEvents']} events were dropped: what follows is of the rest.")
+    if it.notes.get("gil") == "own":
+        sentences.append("The GIL could not be traced for all threads: only the runtime's own acquisitions are known.")
+    return Section("Overview", tuple(sentences))
+
+
+def _diff(it: Answers) -> Section | None:
+    if it.diff is None:
+        return None
+    change = it.diff
+    worth = [line for line in change.bill if line.ns or line.count or line.bytes][: _FEW * 2]
+    rows = tuple(
+        (
+            short(line.name),
+            _time(line.ns, signed=True),
+            f"{plain(line.base_count)} → {plain(line.head_count)}" if line.count and line.owner == "op" else "",
+            _size(line.bytes, signed=True) if line.bytes else "",
+            _time(line.gil_wait_ns, signed=True) if line.gil_wait_ns else "",
+            f"{line.kernels:+g}" if line.kernels else "",
+        )
+        for line in worth
+    )
+    rest = change.step_ns - sum(line.ns for line in worth)
+    if len(change.bill) > len(worth):
+        rows += (("all others", _time(rest, signed=True), "", "", "", ""),)
+    ratio = f" ({percent(change.head_step_ns / change.base_step_ns)})" if change.base_step_ns else ""
+    head = f"A step takes {_time(change.base_step_ns)} → {_time(change.head_step_ns)}{ratio}."
+    return Section("Since the base", (head, bill_sentence(it)), (Table(_BILL, rows),))
+
+
+_BILL = ("a step", "time", "calls", "allocated", "GIL wait", "kernels")
+
+
+def bill_sentence(it: Answers) -> str:
+    """The largest lines of the bill: `+3.1 ms: +2.4 ms data wait, +700 us 48 more copy_.`"""
+    assert it.diff is not None
+    parts = []
+    for line in it.diff.bill[:4]:
+        if abs(line.ns) >= 0.02 * abs(it.diff.step_ns) and line.ns:
+            more = f"{plain(abs(line.count))} {'more' if line.count > 0 else 'fewer'} " if round(line.count) else ""
+            parts.append(f"{_time(line.ns, signed=True)} {more}{short(line.name)}")
+    return f"{_time(it.diff.step_ns, signed=True)}: {', '.join(parts)}." if parts else "No line of the bill stands out."
+
+
+def _advice(it: Answers) -> Section | None:
+    if not it.advice:
+        return None
+    sentences = []
+    for number, advice in enumerate(it.advice, 1):
+        saving = _size(advice.saving_bytes) if advice.saving_bytes else _time(advice.saving_ns)
+        sentences.append(
+            f"{number}. {advice.title}: at most {saving} a step. {advice.evidence[:1].upper()}{advice.evidence[1:]}."
+            f" Try: {advice.action}."
+        )
+    title = {1: "One thing", 2: "Two things"}.get(len(it.advice), "Three things")
+    return Section(f"{title} to do", tuple(sentences))
+
+
+def _steps(it: Answers) -> Section | None:
+    if not it.steps:
+        return None
+    durations = [step.duration for step in it.steps]
+    mean = sum(durations) / len(durations)
+    rows = []
+    for part in PARTS:
+        times = [part_ns(step, part) for step in it.steps]
+        if any(times):
+            own = sum(times) / len(times)
+            rows.append((PART_WORDS[part], _time(own), _share(own, mean), _time(min(times)), _time(max(times))))
+    rows.sort(key=lambda row: -float(row[2].rstrip("%")))
+    sentences = [
+        f"{_time(min(durations))} to {_time(max(durations))}, median {_time(median(durations))}:"
+        f" {sparkline(durations[:_WIDEST])}",
+        *(_outlier(step) for step in it.outliers[:3]),
+    ]
+    table = Table(("where a step's time goes", "mean", "share", "least", "most"), tuple(rows))
+    return Section("Steps", tuple(sentences), (table,))
+
+
+def _outlier(step: OutlierStep) -> str:
+    parts = sorted(step.parts.items(), key=lambda pair: -pair[1])
+    more = ", ".join(f"{_time(ns, signed=True)} {PART_WORDS[part]}" for part, ns in parts[:2] if ns > 0)
+    ops = ", ".join(f"{_time(op.ns, signed=True)} {short(op.name)}" for op in step.ops[:2])
+    return (
+        f"Step {step.number} stands out: {_time(step.duration)} in place of {_time(step.usual_ns)}: {more}"
+        + (f"; of ops {ops}" if ops else "")
+        + "."
+    )
+
+
+def _ops(it: Answers) -> Section | None:
+    return Section("Ops", (), (_averages("op", it.ops, it.ops_ns),)) if it.ops else None
+
+
+def _modules(it: Answers) -> Section | None:
+    known = [row for row in it.modules if row.name != "(none)"]
+    if not known:
+        return None
+    return Section("Modules, with their backward pass", (), (_averages("module", it.modules[:_FEW], it.ops_ns),))
+
+
+def _averages(what: str, rows: Sequence[OpAverage], whole: int) -> Table:
+    columns: list[tuple[str, list[str], bool]] = [
+        ("self", [_time(row.self_ns) for row in rows], True),
+        ("share", [_share(row.self_ns, whole) for row in rows], True),
+        ("total", [_time(row.total_ns) for row in rows], True),
+        ("calls", [plain(row.count) for row in rows], True),
+        ("kernels", [_time(row.kernel_ns) for row in rows], any(row.kernel_ns for row in rows)),
+        ("GIL wait", [_time(row.gil_wait_ns) for row in rows], any(row.gil_wait_ns for row in rows)),
+        ("allocated", [_size(row.allocated_bytes) for row in rows], any(row.allocated_bytes for row in rows)),
+        ("GFLOP/s", [_rate(row.flops_per_s) for row in rows], any(row.flops for row in rows)),
+        ("GB/s", [_rate(row.bytes_per_s) for row in rows], any(row.moved_bytes for row in rows)),
+    ]
+    shown = [(heading, cells) for heading, cells, is_known in columns if is_known]
+    return Table(
+        (what, *(heading for heading, _ in shown)),
+        tuple(
+            (short(row.name), *cells) for row, cells in zip(rows, zip(*(c for _, c in shown), strict=True), strict=True)
+        ),
+    )
+
+
+def _rate(per_second: float) -> str:
+    return f"{per_second / 1e9:,.1f}" if per_second else ""
+
+
+def _devices(it: Answers) -> Section | None:
+    if not it.devices:
+        return None
+    uses = Table(
+        ("device", "span", "busy", "computing", "communication", "exposed", "copies", "exposed", "idle"),
+        tuple(
+            (
+                use.name, _time(use.span_ns), _share(use.busy_ns, use.span_ns), _time(use.compute_ns),
+                _time(use.communication_ns), _time(use.exposed_communication_ns), _time(use.copy_ns),
+                _time(use.exposed_copy_ns), _time(use.idle_ns),
+            )
+            for use in it.devices
+        ),
+    )  # fmt: skip
+    idle = Table(
+        ("idle before", "because of", "time", "gaps", "device"),
+        tuple(
+            (short(cause.owner), _CAUSES[cause.cause], _time(cause.ns), plain(cause.count), use.name)
+            for use in it.devices
+            for cause in use.idle[:_FEW]
+        ),
+    )
+    first = it.devices[0]
+    busy = first.busy_ns / first.span_ns if first.span_ns else 0.0
+    pace = "it sets the pace" if busy > DEVICE_BOUND else "something else sets the pace"
+    head = f"Device {first.name} is busy for {busy:.0%} of its time: {pace}."
+    return Section("Devices", (head,), (uses, idle) if idle.rows else (uses,))
+
+
+_CAUSES = {
+    "sync": "a wait of the host",
+    "data_wait": "data",
+    "gil_wait": "the GIL",
+    "gc": "garbage collection",
+    "host": "a late launch",
+    "queue": "the device itself",
+    "unknown": "unknown",
+}
+
+
+def _dispatch(it: Answers) -> Section | None:
+    found = it.dispatch
+    if found is None or it.devices:
+        return None
+    head = f"Kernels take {_time(found.kernel_ns)}; ops take {_time(found.dispatch_ns)} beside them."
+    rows = tuple(
+        (short(op.name), _time(op.dispatch_ns), _time(op.dispatch_ns / op.count), plain(op.count), _time(op.kernel_ns))
+        for op in found.ops[:_FEW]
+    )
+    return Section("Dispatch", (head,), (Table(("op", "beside kernels", "a call", "calls", "kernels"), rows),))
+
+
+def _critical(it: Answers) -> Section | None:
+    if it.critical_tracks < 2:  # a thread that nobody woke is its own path: the ops tell it
+        return None
+    rows = tuple(
+        (short(owner.name), owner.where.replace("_", " "), _time(owner.ns), _share(owner.ns, it.critical_ns))
+        for owner in it.critical_path[:_FEW]
+    )
+    return Section("Critical path", (), (Table(("what the end waited for", "where", "time", "share"), rows),))
+
+
+def _memory(use: MemoryUse | None) -> Section | None:
+    if use is None:
+        return None
+    peak = use.peak
+    sentences = [f"{_size(peak.bytes)} at the peak: {sparkline(use.curve)}"]
+    if use.fragmentation:
+        sentences.append(f"Of what was reserved then, {use.fragmentation:.0%} was not in use.")
+    if use.growth.leak_bytes:
+        owners = ", ".join(f"{_size(one.bytes)} {one.op} in {one.module}" for one in use.growth.survivors[:3])
+        sentences.append(f"Each step leaves {_size(use.growth.leak_bytes)} behind: {owners}.")
+    tables = tuple(
+        Table(
+            (f"at the peak, by {what}", "bytes", "share"),
+            tuple(
+                (short(_EARLIER if name == EARLIER else name), _size(size), _share(size, peak.bytes))
+                for name, size in list(shares.items())[:_FEW]
+            ),
+        )
+        for what, shares in (("category", peak.by_category), ("module", peak.by_module), ("op", peak.by_op))
+        if len(shares) > 1
+    )
+    return Section("Memory", tuple(sentences), tables)
+
+
+def _gil(it: Answers) -> Section | None:
+    if not it.gil_holders:
+        return None
+    rows = tuple((short(one.name), _time(one.ns), f"{one.share:.0%}") for one in it.gil_holders[:_FEW])
+    head = f"All threads together waited for it for {_time(it.summary.gil_wait_ns)}."
+    table = Table(("held it while the training thread waited", "time", "share of the waiting"), rows)
+    return Section("The GIL", (head,), (table,))
+
+
+def _roofline(it: Answers) -> Section | None:
+    if not it.roofline or it.ceilings is None:
+        return None
+    roof = it.ceilings
+    head = f"Against {roof.flops_per_s / 1e9:,.1f} GFLOP/s and {roof.bytes_per_s / 1e9:,.1f} GB/s of {roof.machine}."
+    rows = tuple(
+        (
+            short(op.name), _time(op.ns), plain(op.count), f"{op.intensity:.2g}", op.bound,
+            f"{op.of_ceiling:.0%}", _time(op.saving_ns),
+        )
+        for op in it.roofline[:_FEW]
+    )  # fmt: skip
+    return Section(
+        "Roofline", (head,), (Table(("op", "time", "calls", "FLOPs a byte", "bound by", "of it", "to win"), rows),)
+    )
