@@ -21,7 +21,7 @@ _KINDS: dict[Any, str] = {
     Axes: "a",
 }
 # Shape rules that count axes.
-_ALONG_AXES = ("reduce", "extremum", "same_axis", "transpose", "squeeze")
+_ALONG_AXES = ("reduce", "extremum", "place_of_extremum", "same_axis", "transpose", "squeeze")
 # PyTorch's spellings of the array API's names.
 _TORCH_NAMES = {
     "axis": "dim",

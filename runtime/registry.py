@@ -180,11 +180,16 @@ def _entries() -> list[Op | Composite]:
     return [*OPS.values(), *COMPOSITES.values()]
 
 
-def _define(op: Op) -> Any:
+def _claim(names: Sequence[str]) -> None:
+    """Raise OpError where an op or a function made of ops has one of the names."""
     taken = {name for entry in _entries() for name in entry.names}
-    for name in op.names:
+    for name in names:
         if name in taken:
-            raise OpError(f"{op.name}: the name '{name}' is taken")
+            raise OpError(f"{names[0]}: the name '{name}' is taken")
+
+
+def _define(op: Op) -> Any:
+    _claim(op.names)
     op.handle = _core.define_op(
         op,
         op.name,
@@ -222,6 +227,7 @@ def composite(
         name = body.__name__
         if not body.__doc__:
             raise OpError(f"{name}: declare a docstring")
+        _claim((name, *aliases))
         event = _core.intern(name)
         renamed = torch_names(body)
 

@@ -57,7 +57,7 @@ class Function:
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         """With it forward takes no ctx: this is called after it, and saves what backward needs."""
-        raise NotImplementedError
+        raise NotImplementedError("a Function whose forward takes no ctx defines setup_context as a static method")
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:

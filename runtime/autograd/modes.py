@@ -15,12 +15,12 @@ class Mode:
     """A context manager that is a decorator as well: each call, and each step of a generator, runs within it."""
 
     def __enter__(self) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} defines no __enter__(self)")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} defines no __exit__(self, kind, error, trace)")
 
     def fresh(self) -> Self:
         """Another of the same meaning: calls may nest and run in several threads."""

@@ -84,6 +84,12 @@ void extremum(In in, int nin, const Attrs& at, Array* out, int nout) {
   reduce(in, nin, at, out, nout);
 }
 
+// Of one axis, or of all elements.
+void place_of_extremum(In in, int nin, const Attrs& at, Array* out, int nout) {
+  if (at.v[0] != kNone && at.v[0] != 1) fail_shape("it looks along one axis, not " + std::to_string(at.v[0]));
+  extremum(in, nin, at, out, nout);
+}
+
 // At least two axes.
 void matrices(In in, int, const Attrs&, Array* out, int) {
   if (in[0]->ndim < 2) fail_shape("it takes matrices in the last two axes, not shape " + show(*in[0]));
@@ -162,10 +168,18 @@ void take_along(In in, int, const Attrs& at, Array* out, int) {
 }
 
 constexpr ShapeRule kRules[] = {
-    {"same", "", same},           {"broadcast", "", broadcast},     {"same_axis", "i", same_axis},
-    {"reduce", "ab", reduce},     {"matmul", "", matmul},           {"concat", "i", concat},
-    {"take", "ib", take},         {"take_along", "ib", take_along}, {"like_second", "", like_second},
-    {"extremum", "ab", extremum}, {"matrices", "", matrices},
+    {"same", "", same},
+    {"broadcast", "", broadcast},
+    {"same_axis", "i", same_axis},
+    {"reduce", "ab", reduce},
+    {"matmul", "", matmul},
+    {"concat", "i", concat},
+    {"take", "ib", take},
+    {"take_along", "ib", take_along},
+    {"like_second", "", like_second},
+    {"extremum", "ab", extremum},
+    {"place_of_extremum", "ab", place_of_extremum},
+    {"matrices", "", matrices},
 };
 
 }  // namespace

@@ -7,8 +7,7 @@ from ..errors import ArgumentError, AxisError, IndexOutOfRange, ShapeError
 from ..op import sample
 from ..registry import composite, primitive
 from ..spec import Spec
-from .shape import concat, slice, unsqueeze
-from .shape import split as split_every
+from .shape import concat, slice, split_every, unsqueeze
 
 
 def window(a: Any, axis: int, start: int, size: int, step: int = 1) -> Any:

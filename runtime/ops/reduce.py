@@ -70,17 +70,22 @@ def _(ct, a: Spec, *, axis, keepdims):
     return reshape_like(sum(ct, axis=axis, keepdims=keepdims), a), None
 
 
-@primitive(
-    rule="extremum",
-    dtype="first",
-    flops=lambda a, out, axis, keepdims: a.size,
-    samples=(
-        sample((2, 3)),
-        sample((2, 3), axis=1),
-        sample((2, 3, 4), axis=(0, -1), keepdims=True),
-        sample((), axis=None),
-    ),
+def _each_once(a: Spec, out: Spec, **_: Any) -> int:
+    return a.size
+
+
+_AXES = (sample((2, 3)), sample((2, 3), axis=1), sample((2, 3, 4), axis=(0, -1), keepdims=True), sample((), axis=None))
+_extremum = primitive(rule="extremum", dtype="first", flops=_each_once, samples=_AXES)
+_place_of_extremum = primitive(
+    rule="place_of_extremum",
+    dtype="index",
+    flops=_each_once,
+    samples=(sample((2, 3)), sample((2, 3), axis=1), sample((2, 3, 4), axis=-2, keepdims=True), sample((), axis=None)),
 )
+_truth = primitive(rule="reduce", dtype="bool", flops=_each_once, samples=(*_AXES, sample((0, 3), axis=0)))
+
+
+@_extremum
 def amax(xp, a, *, axis: Axes = None, keepdims: bool = False):
     """The largest element over the axes, of all elements by default; NaN where there is one.
 
@@ -104,17 +109,7 @@ def _(ct, a, out, *, axis, keepdims):
     return shared(ct, a, out, axis, keepdims)
 
 
-@primitive(
-    rule="extremum",
-    dtype="first",
-    flops=lambda a, out, axis, keepdims: a.size,
-    samples=(
-        sample((2, 3)),
-        sample((2, 3), axis=1),
-        sample((2, 3, 4), axis=(0, -1), keepdims=True),
-        sample((), axis=None),
-    ),
-)
+@_extremum
 def amin(xp, a, *, axis: Axes = None, keepdims: bool = False):
     """The smallest element over the axes, of all elements by default; NaN where there is one.
 
@@ -131,12 +126,7 @@ def _(ct, a, out, *, axis, keepdims):
     return shared(ct, a, out, axis, keepdims)
 
 
-@primitive(
-    rule="extremum",
-    dtype="index",
-    flops=lambda a, out, axis, keepdims: a.size,
-    samples=(sample((2, 3)), sample((2, 3), axis=1), sample((2, 3, 4), axis=-2, keepdims=True), sample((), axis=None)),
-)
+@_place_of_extremum
 def argmax(xp, a, *, axis: Axes = None, keepdims: bool = False):
     """Where along the axis the largest element is, the first of equal ones; without an axis, in the flattened tensor.
 
@@ -147,12 +137,7 @@ def argmax(xp, a, *, axis: Axes = None, keepdims: bool = False):
     return xp.argmax(a, axis=one, keepdims=keepdims)
 
 
-@primitive(
-    rule="extremum",
-    dtype="index",
-    flops=lambda a, out, axis, keepdims: a.size,
-    samples=(sample((2, 3)), sample((2, 3), axis=1), sample((2, 3, 4), axis=-2, keepdims=True), sample((), axis=None)),
-)
+@_place_of_extremum
 def argmin(xp, a, *, axis: Axes = None, keepdims: bool = False):
     """Where along the axis the smallest element is, the first of equal ones; without an axis, in the flattened tensor.
 
@@ -163,13 +148,7 @@ def argmin(xp, a, *, axis: Axes = None, keepdims: bool = False):
     return xp.argmin(a, axis=one, keepdims=keepdims)
 
 
-@primitive(
-    rule="reduce",
-    dtype="bool",
-    kinds="bifc",
-    flops=lambda a, out, axis, keepdims: a.size,
-    samples=(sample((2, 3)), sample((2, 3, 4), axis=(0, -1), keepdims=True), sample((0, 3), axis=0), sample(())),
-)
+@_truth
 def all(xp, a, *, axis: Axes = None, keepdims: bool = False):
     """Whether all elements along the axes differ from 0, all of the tensor by default; of none, True.
 
@@ -179,13 +158,7 @@ def all(xp, a, *, axis: Axes = None, keepdims: bool = False):
     return xp.all(a, axis=axis, keepdims=keepdims)
 
 
-@primitive(
-    rule="reduce",
-    dtype="bool",
-    kinds="bifc",
-    flops=lambda a, out, axis, keepdims: a.size,
-    samples=(sample((2, 3)), sample((2, 3, 4), axis=(0, -1), keepdims=True), sample((0, 3), axis=0), sample(())),
-)
+@_truth
 def any(xp, a, *, axis: Axes = None, keepdims: bool = False):
     """Whether at least one element along the axes differs from 0, of the whole tensor by default; of none, False.
 

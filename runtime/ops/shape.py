@@ -345,15 +345,15 @@ def stack(arrays, axis=0, *, dim=None):
     public=False,
     samples=(sample((6, 2), size=2), sample((2, 5), size=3, axis=-1)),
 )
-def split(xp, a, *, size: int, axis: int = 0):
+def split_every(xp, a, *, size: int, axis: int = 0):
     """a divided along an axis into parts of `size`, the last one perhaps smaller, as views.
 
-    >>> [part.tolist() for part in split(tensor([1.0, 2.0, 3.0]), 2)]
+    >>> [part.tolist() for part in split_every(tensor([1.0, 2.0, 3.0]), 2)]
     [[1.0, 2.0], [3.0]]
     """
     return tuple(xp.split(a, range(size, a.shape[axis], size), axis=axis))
 
 
-@split.vjp
+@split_every.vjp
 def _(ct, *, axis):
     return concat(ct, axis=axis)

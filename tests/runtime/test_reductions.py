@@ -72,3 +72,14 @@ def test_sums_and_products_in_a_dtype() -> None:
     y = rt.tensor([1.0, 2.0], requires_grad=True)
     rt.sum(y, dtype=rt.float64).backward()
     assert y.grad is not None and (y.grad.dtype, y.grad.tolist()) == (rt.float32, [1, 1])
+
+
+def test_the_place_of_an_extremum_is_along_one_axis() -> None:
+    with pytest.raises(rt.ShapeError, match="argmin: it looks along one axis, not 2"):
+        rt.argmin(rt.ones(2, 3), axis=(0, 1))
+
+
+def test_the_gradient_of_a_spread_of_0_is_0() -> None:
+    x = rt.tensor([2.0, 2.0], requires_grad=True)
+    rt.std(x).backward()
+    assert x.grad is not None and x.grad.tolist() == [0, 0]

@@ -102,6 +102,12 @@ def test_names_are_taken_once() -> None:
         def second_cat(xp: Any, a: Any) -> Any:
             """a."""
 
+    with pytest.raises(rt.OpError, match="matmul: the name 'matmul' is taken"):
+
+        @composite(samples=())
+        def matmul(a: Any) -> Any:
+            """a."""
+
     with pytest.raises(rt.OpError, match="no_text: declare a docstring"):
 
         @composite(samples=())
@@ -212,7 +218,7 @@ def test_every_public_name_has_its_function() -> None:
         (rt.ShapeError, (), r"sum: axis 3 is out of range for shape \(2, 3\)", lambda: rt.zeros(2, 3).sum(3)),
         (rt.ShapeError, (), r"reshape: shape \(2, 3\) has 6 elements", lambda: rt.zeros(2, 3).reshape(4)),
         (rt.IndexOutOfRange, (IndexError,), "take: index 5 ", lambda: rt.take(rt.zeros(2, 3), rt.tensor([0, 5]))),
-        (rt.ShapeError, (), "split: size 0 of a part must be at least 1", lambda: rt.split(rt.zeros(3), 0)),
+        (rt.ShapeError, (), "split_every: size 0 of a part must be at least 1", lambda: rt.split(rt.zeros(3), 0)),
         (
             rt.DTypeError,
             (),

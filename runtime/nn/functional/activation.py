@@ -13,7 +13,7 @@ from ...ops.index import take_along
 from ...ops.part import place
 from ...ops.pointwise import abs, log, where
 from ...ops.reduce import argmax
-from ...ops.shape import reshape, split
+from ...ops.shape import reshape, split_every
 from ...random import rand
 from ...registry import composite
 
@@ -221,7 +221,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     size = input.shape[place(dim, input.ndim, "glu")]
     if size % 2:
         raise ShapeError(f"glu: axis {dim} is divided in two, but has size {size}")
-    first, second = split(input, size // 2, dim)
+    first, second = split_every(input, size // 2, dim)
     out: Tensor = first * pointwise.sigmoid(second)
     return out
 

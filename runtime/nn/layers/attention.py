@@ -8,7 +8,7 @@ from ...creation import empty, zeros
 from ...errors import ArgumentError, ShapeError
 from ...ops.cast import astype
 from ...ops.pointwise import where
-from ...ops.shape import concat, expand, reshape, split, squeeze, transpose, unsqueeze
+from ...ops.shape import concat, expand, reshape, split_every, squeeze, transpose, unsqueeze
 from ...ops.statistics import mean
 from ...spec import DType
 from .. import functional as F
@@ -134,13 +134,13 @@ class MultiheadAttention(Module):
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
         """Query, key and value in embed_dim features, in one product where they are the same tensor."""
-        biases = (None,) * 3 if self.in_proj_bias is None else split(self.in_proj_bias, self.embed_dim)
+        biases = (None,) * 3 if self.in_proj_bias is None else split_every(self.in_proj_bias, self.embed_dim)
         if self.in_proj_weight is None:
             weights: Any = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
         elif query is key is value:
-            return list(split(F.linear(query, self.in_proj_weight, self.in_proj_bias), self.embed_dim, -1))
+            return list(split_every(F.linear(query, self.in_proj_weight, self.in_proj_bias), self.embed_dim, -1))
         else:
-            weights = split(self.in_proj_weight, self.embed_dim)
+            weights = split_every(self.in_proj_weight, self.embed_dim)
         return [F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
 
     def _mask(

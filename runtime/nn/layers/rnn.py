@@ -8,7 +8,7 @@ from ..._core import Tensor, lowered
 from ...creation import empty, zeros
 from ...errors import ArgumentError, ShapeError
 from ...ops.index import index_select
-from ...ops.shape import concat, reshape, split, squeeze, stack, transpose, unsqueeze
+from ...ops.shape import concat, reshape, split_every, squeeze, stack, transpose, unsqueeze
 from ...spec import DType
 from .. import functional as F
 from .. import init
@@ -241,7 +241,7 @@ class _Recurrent(Module):
             if part.shape != wanted:
                 raise ShapeError(f"{type(self).__name__}: a state of shape {wanted} is needed, not {part.shape}")
         state = state if order is None else tuple(index_select(part, 1, order) for part in state)
-        apart = (split(unsqueeze(part, 1) if single else part, 1, 0) for part in state)
+        apart = (split_every(unsqueeze(part, 1) if single else part, 1, 0) for part in state)
         return (tuple(squeeze(part, 0) for part in parts) for parts in zip(*apart, strict=True))
 
     def _scan(self, input: Tensor, state: State, end: str, backwards: bool) -> tuple[Tensor, State]:

@@ -8,7 +8,7 @@ from ...creation import zeros
 from ...ops.pointwise import relu, sigmoid, tanh
 from ...ops.recurrent import gru_scan, gru_scan_grad, lstm_scan, lstm_scan_grad, rnn_scan, rnn_scan_grad
 from ...ops.reduce import sum
-from ...ops.shape import concat, reshape, split, unsqueeze
+from ...ops.shape import concat, reshape, split_every, unsqueeze
 from .. import functional as F
 
 # What a cell remembers: its output h, of an LSTM also c.
@@ -26,20 +26,20 @@ class Cell:
 
     def step(self, x: Tensor, h: Tensor, state: State) -> State:
         """The next state, from the shares of input and state in the gates."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} defines no step(self, x, h, state)")
 
     def scan(self, x: Tensor, w: Tensor, b: Any, state: State, reverse: bool) -> tuple[Tensor, State, State]:
         """The outputs of all steps, the rest of the last state, and what scan_grad keeps.
 
         x: the inputs' shares. w, b: weight and, where it is inside, bias of the state's shares. state: the first.
         """
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} defines no scan(...)")
 
     def scan_grad(
         self, g: Tensor, rest: State, out: Tensor, w: Tensor, state: State, kept: State, reverse: bool
     ) -> tuple[Tensor, Tensor, State]:
         """The gradients of the shares of inputs and states, and of the first state; g, rest: of scan's outputs."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} defines no scan_grad(...)")
 
 
 class Plain(Cell):
@@ -67,7 +67,7 @@ class Lstm(Cell):
     gates = 4
 
     def step(self, x: Tensor, h: Tensor, state: State) -> State:
-        i, f, g, o = split(x + h, x.shape[-1] // 4, -1)
+        i, f, g, o = split_every(x + h, x.shape[-1] // 4, -1)
         c = sigmoid(f) * state[1] + sigmoid(i) * tanh(g)
         return sigmoid(o) * tanh(c), c
 
@@ -91,8 +91,8 @@ class Gru(Cell):
 
     def step(self, x: Tensor, h: Tensor, state: State) -> State:
         size = x.shape[-1] // 3
-        x_r, x_z, x_n = split(x, size, -1)
-        h_r, h_z, h_n = split(h, size, -1)
+        x_r, x_z, x_n = split_every(x, size, -1)
+        h_r, h_z, h_n = split_every(h, size, -1)
         new = tanh(x_n + sigmoid(x_r + h_r) * h_n)
         return (new + sigmoid(x_z + h_z) * (state[0] - new),)
 
@@ -120,7 +120,7 @@ def run_steps(
     length, n, _ = input.shape
     shares = reshape(input_shares(cell, input, w_x, b_x, b_h), (length * n, -1))
     inside = b_h if cell.bias_inside else None
-    steps = split(shares, n, 0) if length else ()
+    steps = split_every(shares, n, 0) if length else ()
     outs = []
     for x in reversed(steps) if reverse else steps:
         state = cell.step(x, F.linear(state[0], w_h, inside), state)

@@ -13,7 +13,7 @@ class _FactorLR(LRScheduler):
     """A subclass defines `factor(epoch)`. Each step multiplies by the ratio of two factors, so that schedules chain."""
 
     def factor(self, epoch: int) -> float:
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} defines no factor(self, epoch)")
 
     def get_lr(self) -> list[float]:
         if self.last_epoch == 0:

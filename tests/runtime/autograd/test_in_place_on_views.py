@@ -237,8 +237,8 @@ def expanded() -> None:
         (view_of_a_leaf, "mul_: a view of a leaf that requires grad"),
         (view_made_without_recording, "mul_: a view was created in no_grad mode is being modified inplace"),
         (base_of_a_view_made_without_recording, "created in no_grad mode and its base or another view of its base"),
-        (one_of_several, r"mul_: output 1 of SplitBackward0 is a view of a function that returns multiple views"),
-        (base_of_several, r"output 0 of SplitBackward0 .* and its base or another view of its base was modified"),
+        (one_of_several, r"mul_: output 1 of SplitEveryBackward0 is a view of a function that returns multiple views"),
+        (base_of_several, r"output 0 of SplitEveryBackward0 .* and its base or another view of its base was modified"),
         (expanded, "add_: more than one element of the tensor written to lies at one place"),
     ],
 )

@@ -31,7 +31,7 @@ def test_a_node_stands_once_and_outputs_are_numbered() -> None:
     x = rt.ones((4,), requires_grad=True)
     first, second = rt.split(x * 2.0, 2)
     text = to_dot([first * second, second])
-    assert text.count("SplitBackward0") == 1 and text.count("leaf") == 1
+    assert text.count("SplitEveryBackward0") == 1 and text.count("leaf") == 1
     assert text.count('[label="output 1"]') == 2 and 'label="result 1\\n' in text
 
 
