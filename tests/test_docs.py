@@ -120,7 +120,7 @@ def is_own(module: Any, name: str, value: Any) -> bool:
 def test_the_options_of_the_gate_are_those_of_the_command() -> None:
     parser = argparse.ArgumentParser(add_help=False)
     Gate().prepare_parser(parser)
-    declared = {action.option_strings[0] for action in parser._actions}
+    declared = {action.option_strings[0] for action in parser._actions if action.option_strings}
     told = {re.match(r"`(--[a-z-]+)", row[0]) for row in rows(GATE, "| option | default | meaning |")}
     assert {found[1] for found in told if found} == declared
 
@@ -163,3 +163,12 @@ def test_the_sentences_of_the_gate_that_could_not_judge() -> None:
     assert [re.sub(r"\(failed, .*?\)", "(...)", sentence) for sentence in told] == [
         sentence for report in reports for sentence in sentences(report)
     ]
+
+
+def test_what_the_page_for_pytorch_s_users_shows_is_so() -> None:
+    page = ROOT / "docs/pytorch.md"
+    test = doctest.DocTestParser().get_doctest(page.read_text(encoding="utf-8"), {"rt": rt}, page.name, str(page), 0)
+    report: list[str] = []
+    options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+    assert not doctest.DocTestRunner(verbose=False, optionflags=options).run(test, out=report.append).failed, report
+    assert len(test.examples) > 8
