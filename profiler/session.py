@@ -18,7 +18,7 @@ from .analysis.averages import Averages, key_averages
 from .analysis.groups import GroupBy
 from .costs import cost
 from .errors import ProfileStateError
-from .events import ANNOTATION, STEP_MARK
+from .events import STEP_MARK
 from .gil import GilRecorder
 from .recording import Clock, Recording, to_pages, to_trace
 from .schedule import ProfilerAction, Schedule, always
@@ -199,24 +199,13 @@ def _versions() -> dict[str, str]:
     return versions
 
 
-class record_function:
-    """Names a part of the program on the timeline: `with record_function("forward"):` or `@record_function("load")`."""
+class record_function(_core.Annotation):
+    """Names a part of the program on the timeline: `with record_function("forward"):` or `@record_function("load")`.
 
-    __slots__ = ("_began", "name")
+    Raises TypeError where the name is no str.
+    """
 
-    def __init__(self, name: str) -> None:
-        if not isinstance(name, str):
-            raise TypeError(f"record_function: the name must be a str, not {type(name).__name__}")
-        self.name = name
-        self._began = 0
-
-    def __enter__(self) -> Self:
-        self._began = _core.recorder_ticks() if _core.is_recording() else 0
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        if self._began:
-            _core.recorder_push(ANNOTATION, _core.intern(self.name), self._began, _core.recorder_ticks())
+    __slots__ = ()
 
     def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
         """Each call of `function` is a part of that name."""

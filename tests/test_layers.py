@@ -18,7 +18,7 @@ ALLOWED = {
 # Inside runtime a module may import those of the lines above its own, and its own package.
 RUNTIME = (
     {"_core"},
-    {"errors", "hooks", "marks"},
+    {"errors", "hooks"},
     {"spec"},
     {"promotion", "device"},
     {"cuda"},

@@ -81,8 +81,6 @@ void bind_recorder(nb::module_& m) {
   m.def("recorder_push", push, "kind"_a, "name"_a, "t0"_a, "t2"_a);
   m.def("record_composite",
         [](uint32_t name, int64_t t0) { push(static_cast<int>(EventKind::kComposite), name, t0, ticks()); });
-  m.def("record_annotation",
-        [](uint32_t name, int64_t t0) { push(static_cast<int>(EventKind::kAnnotation), name, t0, ticks()); });
   m.def("is_recording", is_recording);
   m.def("set_scope", [](uint32_t scope) { return std::exchange(current_scope, scope); });
   m.def("intern", [](nb::str text) { return intern(utf8(text)); });

@@ -23,8 +23,10 @@ NB_MODULE(_core, m) {
   set_function_calls();
   for (PyMethodDef* functions : {backward_functions, mode_functions, function_functions})
     if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw nb::python_error();
-  for (auto [name, type] :
-       {std::pair{"Tensor", make_tensor_type()}, {"OpHandle", make_op_type()}, {"Node", make_node_type()}}) {
+  for (auto [name, type] : {std::pair{"Tensor", make_tensor_type()},
+                            {"OpHandle", make_op_type()},
+                            {"Node", make_node_type()},
+                            {"Annotation", make_annotation_type()}}) {
     if (!type) throw nb::python_error();
     m.attr(name) = nb::borrow(reinterpret_cast<PyObject*>(type));
   }

@@ -98,6 +98,9 @@ void set_hook_calls();
 int visit_behind(TensorImpl*, visitproc, void* arg);
 int visit_behind(Node*, visitproc, void* arg);  // where the owner holds the node alone
 
+// --- names on the timeline (py_annotation.cpp)
+PyTypeObject* make_annotation_type();
+
 // --- errors
 extern PyObject* error_types[6];  // by ErrorKind
 PyObject* raise_current();        // the C++ exception in flight as Python's; returns null

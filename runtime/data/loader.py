@@ -5,8 +5,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
 from .. import random
+from .._core import Annotation
 from ..errors import ArgumentError, StateError
-from ..marks import mark
 from .collate import default_collate
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, new_seed
@@ -145,7 +145,7 @@ def _marked(batches: Generator[Any, None, None]) -> Iterator[Any]:
     """The same; making each batch, or waiting for it, has a name on the timeline."""
     try:
         while True:
-            with mark("enumerate(DataLoader)#DataLoader.__next__"):
+            with Annotation("enumerate(DataLoader)#DataLoader.__next__"):
                 try:
                     batch = next(batches)
                 except StopIteration:

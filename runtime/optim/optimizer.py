@@ -11,7 +11,6 @@ from .._core import Tensor
 from ..autograd import enable_grad, no_grad
 from ..errors import ArgumentError, StateError
 from ..hooks import RemovableHandle, add_hook
-from ..marks import mark
 
 Group = dict[str, Any]
 
@@ -23,10 +22,15 @@ def _with_mark(method: Callable[..., Any]) -> Callable[..., Any]:
     def marked(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
         if not _core.is_recording():
             return method(self, *args, **kwargs)
-        with mark(f"Optimizer.{method.__name__}#{type(self).__name__}.{method.__name__}"):
+        with _core.Annotation(_mark(type(self).__name__, method.__name__)):
             return method(self, *args, **kwargs)
 
     return marked
+
+
+@functools.cache
+def _mark(optimizer: str, method: str) -> str:
+    return f"Optimizer.{method}#{optimizer}.{method}"
 
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.profiler import ProfileStateError, chrome, profile, record_function, schedule, session
+from perflab.profiler import ProfileStateError, chrome, profile, schedule, session
 from perflab.profiler.analysis.steps import steps
 from perflab.profiler.events import EVENT, OP
 from perflab.profiler.gil_track import GilRecord
@@ -105,11 +105,9 @@ def test_without_a_schedule_everything_is_recorded(core: FakeCore) -> None:
     core.op(0)
     with profile(metadata={"commit": "abc"}) as prof:
         core.op(1)
-        with record_function("forward"):
-            core.op(2)
+        core.op(2)
     core.op(3)
     assert ops(prof) == ["op1", "op2"]
-    assert prof.trace.name_of(prof.trace.select(category="user_annotation")) == ["forward"]
     assert prof.trace.metadata["commit"] == "abc"
     assert set(prof.trace.metadata["versions"]) >= {"python", "numpy"}
     assert [row.name for row in prof.key_averages()] == ["op1", "op2"]
@@ -187,31 +185,6 @@ def test_there_is_no_trace_before_a_window_has_ended(core: FakeCore) -> None:
 def test_two_at_once_are_refused(core: FakeCore) -> None:
     with profile(), pytest.raises(ProfileStateError, match="another profile is recording; end it"), profile():
         pass
-
-
-def test_record_function_decorates_and_costs_nothing_when_off(core: FakeCore) -> None:
-    @record_function("load")
-    def load(number: int, *, by: int = 1) -> int:
-        """Doc."""
-        core.op(number)
-        return number * by
-
-    assert load(3, by=2) == 6
-    with profile() as prof:
-        assert load(4) == 4
-        load(5)
-    assert load.__doc__ == "Doc."
-    assert prof.trace.name_of(prof.trace.select(category="user_annotation")) == ["load", "load"]
-    assert ops(prof) == ["op4", "op5"]
-
-
-def test_a_name_entered_before_recording_began_is_left_out(core: FakeCore) -> None:
-    outside = record_function("outside")
-    with outside:
-        prof = profile()
-        prof.start()
-    prof.stop()
-    assert len(prof.trace.slices) == 0
 
 
 def test_memory_is_sampled_at_every_step(core: FakeCore) -> None:
