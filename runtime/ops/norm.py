@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..errors import ShapeError
 from ..op import sample
 from ..registry import primitive
 from ..spec import Axes, Spec
@@ -233,3 +234,49 @@ def _(ct, g, a, *, eps: float):
     at = _Statistics(a, _others(a), eps)
     scale = _per_channel(ct, a, reshape)
     return scale * at.normal, at.pull(scale * g), None
+
+
+def _moments_specs(a: Spec) -> tuple[Spec, Spec]:
+    if a.ndim < 2:
+        raise ShapeError(f"channel_moments: the channels are axis 1, which {a.shape} has not")
+    return Spec(a.shape[1:2], a.dtype), Spec(a.shape[1:2], a.dtype)
+
+
+@primitive(
+    infer=_moments_specs,
+    returns=("mean", "variance"),
+    kinds="f",
+    flops=lambda a, out: 4 * a.size,
+    samples=(sample((4, 3)), sample((2, 2, 3, 2))),
+    public=False,
+    differentiable=False,
+)
+def channel_moments(xp, a):
+    """Mean and variance of each channel of a, (N, channels, ...).
+
+    >>> channel_moments(tensor([[1.0], [3.0]])).variance.tolist()
+    [1.0]
+    """
+    return xp.mean(a, axis=_others(a)), xp.var(a, axis=_others(a))
+
+
+@primitive(
+    rule="batch_norm",
+    kinds="f",
+    flops=lambda a, factor, shift, out: 2 * a.size,
+    samples=(sample((4, 3), (3,), (3,)), sample((2, 2, 3, 2), (2,), (2,))),
+    public=False,
+)
+def channel_affine(xp, a, factor, shift):
+    """a, (N, channels, ...), times its channel's factor, plus its shift: both (channels,).
+
+    >>> channel_affine(tensor([[1.0], [3.0]]), tensor([2.0]), tensor([1.0])).tolist()
+    [[3.0], [7.0]]
+    """
+    return a * _per_channel(factor, a, xp.reshape) + _per_channel(shift, a, xp.reshape)
+
+
+@channel_affine.vjp
+def _(ct, a, factor, shift: Spec):
+    axes = _others(a)
+    return ct * _per_channel(factor, a, reshape), sum(ct * a, axis=axes), sum(ct, axis=axes)

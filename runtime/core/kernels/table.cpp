@@ -16,6 +16,7 @@ namespace {
   add_softmax_kernels(table);
   add_activation_kernels(table);
   add_norm_kernels(table);
+  add_batch_norm_kernels(table);
   add_nll_kernels(table);
   add_matmul_kernels(table);
   add_conv_kernels(table);

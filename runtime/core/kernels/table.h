@@ -17,6 +17,7 @@ void add_running_kernels(KernelTable&);
 void add_softmax_kernels(KernelTable&);
 void add_activation_kernels(KernelTable&);
 void add_norm_kernels(KernelTable&);
+void add_batch_norm_kernels(KernelTable&);
 void add_nll_kernels(KernelTable&);
 void add_matmul_kernels(KernelTable&);
 void add_conv_kernels(KernelTable&);

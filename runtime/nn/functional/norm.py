@@ -14,7 +14,7 @@ from ...op import sample
 from ...ops import norm
 from ...ops.cast import copy_
 from ...ops.pointwise import sqrt
-from ...ops.shape import reshape, squeeze
+from ...ops.shape import reshape
 from ...ops.statistics import mean
 from ...promotion import finfo
 from ...registry import composite
@@ -101,23 +101,32 @@ def group_norm(
     return out if bias is None else out + reshape(bias, _channels(input))
 
 
+def _each(input: Tensor) -> int:
+    """How many values a channel has."""
+    return math.prod((input.shape[0], *input.shape[2:]))
+
+
 def _follow(running: Tensor, value: Tensor, momentum: float) -> None:
     """Move a running statistic towards a value."""
     copy_(running, running * (1 - momentum) + value * momentum)
 
 
 @no_grad()
-def _update(input: Tensor, axes: tuple[int, ...], running_mean: Tensor, running_var: Tensor, momentum: float) -> None:
+def _update(input: Tensor, running_mean: Tensor, running_var: Tensor, momentum: float) -> None:
     """Let the running statistics of channels follow those of input; the variance is that of a sample."""
-    count = math.prod(input.shape[i] for i in axes)
-    centre = mean(input, axis=axes, keepdims=True)
-    off = input - centre
-    spread = mean(off * off, axis=axes, keepdims=True) * (count / (count - 1))
-    while centre.ndim > 1:  # of several instances, the mean
-        last = centre.ndim - 1
-        centre, spread = (squeeze(x, last) if last > 1 else mean(x, axis=0) for x in (centre, spread))
+    count = _each(input)
+    centre, spread = norm.channel_moments(input)
     _follow(running_mean, centre, momentum)
-    _follow(running_var, spread, momentum)
+    _follow(running_var, spread * (count / (count - 1)), momentum)
+
+
+@no_grad()
+def _update_by_instances(input: Tensor, running_mean: Tensor, running_var: Tensor, momentum: float) -> None:
+    """Likewise, by the means over the instances of their own statistics."""
+    count = math.prod(input.shape[2:])
+    centre, spread = norm.channel_moments(reshape(input, (1, -1, *input.shape[2:])))
+    _follow(running_mean, mean(reshape(centre, input.shape[:2]), axis=0), momentum)
+    _follow(running_var, mean(reshape(spread, input.shape[:2]), axis=0) * (count / (count - 1)), momentum)
 
 
 def _check_statistics(
@@ -156,13 +165,11 @@ def batch_norm(
     if not training:
         assert running_mean is not None and running_var is not None
         factor = scale / sqrt(running_var + eps)
-        shape = _channels(input)
-        return _in_dtype_of(input, input * reshape(factor, shape) + reshape(shift - running_mean * factor, shape))
-    axes = (0, *range(2, input.ndim))
-    if math.prod(input.shape[i] for i in axes) < 2:
+        return _in_dtype_of(input, norm.channel_affine(input, factor, shift - running_mean * factor))
+    if _each(input) < 2:
         raise ShapeError(f"batch_norm: training needs more than one value in each channel, not {input.shape}")
     if running_mean is not None and running_var is not None:
-        _update(input, axes, running_mean, running_var, momentum)
+        _update(input, running_mean, running_var, momentum)
     return _in_dtype_of(input, norm.batch_norm(input, scale, shift, eps=eps))
 
 
@@ -195,5 +202,5 @@ def instance_norm(
     if math.prod(input.shape[2:]) < 2:
         raise ShapeError(f"instance_norm: more than one value in each channel is needed, not {input.shape}")
     if running_mean is not None and running_var is not None:
-        _update(input, tuple(range(2, input.ndim)), running_mean, running_var, momentum)
+        _update_by_instances(input, running_mean, running_var, momentum)
     return group_norm(input, input.shape[1], weight, bias, eps)
