@@ -20,7 +20,7 @@ requirements = $(PY) -c 'import functools, sys, tomllib; \
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 .DELETE_ON_ERROR:
-.PHONY: help build demo test wheel-test test-torch conformance gate lint format asan bench bench-peers clean
+.PHONY: help build demo test wheel-test test-torch conformance gate lint format asan debug bench bench-peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -157,6 +157,9 @@ asan: $(VENV)/.test $(VENV)/.built ## C++ and runtime tests under the address sa
 	@cmake --build build/asan/cmake --target core_tests
 	@ASAN_OPTIONS=detect_leaks=1 build/asan/cmake/core_tests
 	@$(ASAN_ENV) $(ASAN)/bin/python -m pytest -q tests/runtime
+
+debug: build $(VENV)/.test ## runtime tests in Python's development mode, with its checking allocator
+	@PYTHONMALLOC=debug $(PY) -X dev -m pytest -q -m "not torch" tests/runtime
 
 clean: ## remove what was built, and .venv
 	rm -rf build $(VENV)
