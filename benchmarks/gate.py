@@ -55,6 +55,7 @@ class Finding:
         comparison: None where nothing could be compared.
         corrected_p: the comparison's p-value, corrected for the number of benchmarks.
         min_effect: the smallest change that matters, where the benchmark says so itself.
+        since: in a history, the first commit on the new level.
     """
 
     benchmark: Benchmark
@@ -65,6 +66,13 @@ class Finding:
     comparison: Comparison | None = None
     corrected_p: float | None = None
     min_effect: float | None = None
+    since: str | None = None
+
+    @property
+    def worse(self) -> float:
+        """How many times worse than base; below 1, better; 1 where nothing was compared."""
+        ratio = self.comparison.ratio if self.comparison else 1.0
+        return ratio if self.benchmark.direction == "lower" else 1 / ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,7 @@ class GateReport:
         problem: why nothing could be judged, a sentence; None where something was.
         notes: sentences that change no verdict.
         causes: what the traces of both sides say about the difference; None without them.
+        over_history: whether head was judged against the commits before it (trend.py), not against one.
     """
 
     base: Side
@@ -95,6 +104,7 @@ class GateReport:
     problem: str | None = None
     notes: tuple[str, ...] = ()
     causes: Causes | None = None
+    over_history: bool = False
 
     @property
     def exit_code(self) -> Exit:
@@ -107,6 +117,7 @@ class GateReport:
 
 ORDER = (
     Verdict.REGRESSION,
+    Verdict.WAIVED,
     Verdict.NOT_COMPARABLE,
     Verdict.MISSING,
     Verdict.NO_BASELINE,
@@ -194,11 +205,15 @@ def _findings(base: Sequence[Run], head: Sequence[Run], options: GateOptions) ->
         )
         reason = _too_few(comparison, len(compared), options.alpha) if said == Verdict.NOT_ENOUGH_SAMPLES else None
         findings.append(replace(finding, verdict=said, reason=reason, comparison=comparison, corrected_p=p))
+    return by_rank(findings)
+
+
+def by_rank(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Worst verdict first, then the largest change, then by name."""
     return tuple(sorted(findings, key=_rank))
 
 
 def _rank(finding: Finding) -> tuple[int, float, Key]:
-    """Worst verdict first, then the largest change, then by name."""
     ratio = finding.comparison.ratio if finding.comparison else 1.0
     return ORDER.index(finding.verdict), -max(ratio, 1 / ratio), finding.benchmark.key
 

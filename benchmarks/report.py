@@ -8,12 +8,14 @@ from typing import Any
 
 from .causes import Cause, Causes
 from .gate import Exit, Finding, GateReport, Side
+from .history import RECENT
 from .quantity import NANOSECONDS, percent, quantity, scale_of
 from .stats import Verdict
 
 FORMAT = "perflab.gate"
 VERSION = 1
 NOTHING = "-"
+PASSING = {Verdict.IMPROVEMENT: "improved", Verdict.WAIVED: "waived"}
 
 
 def markdown(report: GateReport) -> str:
@@ -109,8 +111,8 @@ def headline(report: GateReport) -> str:
         return f"failed, {counts[Verdict.REGRESSION]} of {_benchmarks(total)} regressed{rest}"
     if report.exit_code == Exit.COULD_NOT_JUDGE:
         return f"could not judge{f' {unjudged} of {_benchmarks(total)}' if unjudged else ''}"
-    improved = counts[Verdict.IMPROVEMENT]
-    return f"passed, {_benchmarks(total)}" + (f", {improved} improved" if improved else "")
+    more = [f", {counts[said]} {word}" for said, word in PASSING.items() if counts[said]]
+    return f"passed, {_benchmarks(total)}{''.join(more)}"
 
 
 def _benchmarks(count: int) -> str:
@@ -118,6 +120,8 @@ def _benchmarks(count: int) -> str:
 
 
 def _sides(report: GateReport, quote: str) -> str:
+    if report.over_history:
+        return f"head {quote}{report.head.commit}{quote} after {report.base.commit}"
     return f"base {_side(report.base, quote)}, head {_side(report.head, quote)}"
 
 
@@ -132,7 +136,8 @@ def _cells(finding: Finding, name: str) -> list[str]:
     values = [NOTHING if value is None else quantity(value, scale) for value in (finding.base, finding.head)]
     p = finding.corrected_p
     chance = NOTHING if p is None else "< 0.0001" if p < 0.0001 else f"{p:.2g}"
-    return [name, *values, change_in_words(finding), chance, str(finding.verdict)]
+    said = f"{finding.verdict} since {finding.since[:12]}" if finding.since else str(finding.verdict)
+    return [name, *values, change_in_words(finding), chance, said]
 
 
 def change_in_words(finding: Finding) -> str:
@@ -167,6 +172,11 @@ def _cause_line(cause: Cause) -> str:
 
 def _rule(report: GateReport) -> str:
     options = report.options
+    if report.over_history:
+        return (
+            f"A verdict needs {RECENT} results on the new level, p <= {options.alpha:g} (rank test against those "
+            f"before) and a change of at least {options.min_effect * 100:g} %."
+        )
     return (
         f"A verdict needs p <= {options.alpha:g} (rank test over runs, corrected for the number of benchmarks) "
         f"and a change of at least {options.min_effect * 100:g} %; the interval is at {(1 - options.alpha) * 100:g} %."

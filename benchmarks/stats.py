@@ -39,6 +39,7 @@ class Verdict(StrEnum):
     """What a comparison of one benchmark says."""
 
     REGRESSION = "regression"
+    WAIVED = "waived"
     IMPROVEMENT = "improvement"
     NO_CHANGE = "no change"
     NOT_ENOUGH_SAMPLES = "not enough samples"

@@ -101,8 +101,8 @@ class Lab(Protocol):
         """The benchmarks that have results, by project and name."""
         ...
 
-    def series(self, project: str, benchmark: str, machine: str | None = None) -> list[Series]:
-        """The series of the benchmarks of that name, one for each machine, or for the machine of that fingerprint."""
+    def series(self, project: str, benchmark: str | None = None, machine: str | None = None) -> list[Series]:
+        """The series of all benchmarks or of those of that name, one for each machine, or for that of a fingerprint."""
         ...
 
     def compare(
@@ -167,7 +167,7 @@ class LocalLab:
     def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:
         return self._store.benchmarks(project)
 
-    def series(self, project: str, benchmark: str, machine: str | None = None) -> list[Series]:
+    def series(self, project: str, benchmark: str | None = None, machine: str | None = None) -> list[Series]:
         return self._store.series(project, benchmark, machine)
 
     def compare(

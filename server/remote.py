@@ -102,7 +102,7 @@ class RemoteLab:
     def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:
         return self._get(list[ProjectBenchmark], "benchmarks", project=project)
 
-    def series(self, project: str, benchmark: str, machine: str | None = None) -> list[Series]:
+    def series(self, project: str, benchmark: str | None = None, machine: str | None = None) -> list[Series]:
         return self._get(list[Series], "series", project=project, benchmark=benchmark, machine=machine)
 
     def compare(

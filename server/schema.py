@@ -157,6 +157,10 @@ class Series:
     machine: Machine
     points: tuple[Point, ...]
 
+    def value(self, point: Point) -> float:
+        """What stands for a run: its least sample, or its median where higher is better."""
+        return point.minimum if self.benchmark.direction == "lower" else point.median
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitComparison:

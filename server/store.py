@@ -193,8 +193,8 @@ class Store:
             for (name, benchmark), counts in groups.items()
         ]
 
-    def series(self, project: str, benchmark: str, machine: str | None = None) -> list[Series]:
-        """The series of every benchmark of that name, one for each machine, or for the machine of that fingerprint."""
+    def series(self, project: str, benchmark: str | None = None, machine: str | None = None) -> list[Series]:
+        """The series of all benchmarks or of those of that name, one for each machine, or for that of a fingerprint."""
         first = (
             select(t.run.c.commit_id, func.min(t.run.c.created).label("first")).group_by(t.run.c.commit_id).subquery()
         )
@@ -215,10 +215,12 @@ class Store:
                 .join(first, first.c.commit_id == t.commit.c.id)
                 .outerjoin(t.branch, t.run.c.branch_id == t.branch.c.id)
             )
-            .where(t.project.c.name == project, t.benchmark.c.name == benchmark)
-            .order_by(t.benchmark.c.params, t.benchmark.c.id, t.machine.c.id)
+            .where(t.project.c.name == project)
+            .order_by(t.benchmark.c.name, t.benchmark.c.params, t.benchmark.c.id, t.machine.c.id)
             .order_by(first.c.first, t.commit.c.id, t.run.c.created, t.run.c.id)
         )
+        if benchmark is not None:
+            query = query.where(t.benchmark.c.name == benchmark)
         if machine is not None:
             query = query.where(t.machine.c.fingerprint == machine)
         groups: defaultdict[tuple[Benchmark, Machine], list[Point]] = defaultdict(list)
@@ -236,10 +238,9 @@ class Store:
                     )
                 )
         if not groups:
+            what = "" if benchmark is None else f" of benchmark {benchmark}"
             where = "" if machine is None else f" on machine {machine}"
-            raise NotFound(
-                f"project {project} has no results of benchmark {benchmark}{where}; list the benchmarks that it has"
-            )
+            raise NotFound(f"project {project} has no results{what}{where}; list the benchmarks that it has")
         return [
             Series(project=project, benchmark=key[0], machine=key[1], points=tuple(points))
             for key, points in groups.items()

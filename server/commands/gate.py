@@ -5,6 +5,8 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,9 @@ from ..errors import NotFound, Refused
 from .arguments import ERRORS, add_judging, add_lab, gate_options, open_lab
 
 if TYPE_CHECKING:
-    from perflab.benchmarks.gate import GateReport
+    from perflab.benchmarks.gate import GateOptions, GateReport
+
+    from ..lab import Lab
 
 PYTEST = ("python", "-m", "pytest", "benchmarks", "-q", "--benchmark-json", "{file}")
 
@@ -22,9 +26,14 @@ class Gate:
     errors = ERRORS
 
     def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
-        against = parser.add_mutually_exclusive_group(required=True)
+        against = parser.add_mutually_exclusive_group()
         against.add_argument(
-            "--baseline", metavar="SHA", help="the commit to judge against, or a folder of its run files"
+            "--baseline",
+            metavar="SHA",
+            help="the commit to judge against, or a folder of its runs (default: the nearest measured one behind head)",
+        )
+        against.add_argument(
+            "--history", action="store_true", help="judge against all measured commits behind head, by change points"
         )
         against.add_argument(
             "--against",
@@ -33,6 +42,9 @@ class Gate:
         )
         parser.add_argument(
             "--head", metavar="SHA", help="the commit to judge, or a folder (default: what git has checked out here)"
+        )
+        parser.add_argument(
+            "--waivers", type=Path, metavar="FILE", help="regressions that are allowed for a while (TOML)"
         )
         parser.add_argument("--soft", action="store_true", help="report a regression, and end with 0 all the same")
         parser.add_argument(
@@ -62,9 +74,11 @@ class Gate:
     def run(self, arguments: argparse.Namespace) -> int:
         from perflab.benchmarks import report
         from perflab.benchmarks.gate import Exit
+        from perflab.benchmarks.waivers import read, waive
 
         forms = [_form(path) for path in arguments.output]
-        judged = _judged(arguments)
+        waivers = read(arguments.waivers) if arguments.waivers else ()
+        judged = waive(_judged(arguments), waivers, date.today())
         for path, form in zip(arguments.output, forms, strict=True):
             _replace(path, form(judged))
         print(report.text(judged), end="")
@@ -79,21 +93,35 @@ def _judged(arguments: argparse.Namespace) -> "GateReport":
 
         plan = Plan(arguments.program, arguments.processes, arguments.timeout)
         return judge_against(Path.cwd(), arguments.against, plan, arguments.build, options, _say)
-    if Path(arguments.baseline).is_dir():
+    if arguments.baseline is not None and Path(arguments.baseline).is_dir():
         from perflab.benchmarks.folder import judge_measured, read
 
         if arguments.head is None:
             raise Refused("the baseline is a folder of run files; name the folder of the head's with --head")
         return judge_measured(read(Path(arguments.baseline)), read(Path(arguments.head)), options)
-    head = arguments.head or _checked_out()
     with closing(open_lab(arguments)) as lab:
         try:
-            return lab.compare(arguments.baseline, head, arguments.project, options).report
+            return _in_lab(lab, arguments, options)
         except NotFound as error:
             from perflab.benchmarks.gate import GateReport, Side
 
             # the first run of all, for one: said in every report, and no pass
-            return GateReport(Side(arguments.baseline, 0), Side(head, 0), None, options, problem=_sentence(error))
+            sides = Side(arguments.baseline or "", 0), Side(arguments.head or "", 0)
+            return GateReport(*sides, None, options, problem=_sentence(error))
+
+
+def _in_lab(lab: "Lab", arguments: argparse.Namespace, options: "GateOptions") -> "GateReport":
+    if arguments.baseline is not None:
+        return lab.compare(arguments.baseline, arguments.head or _checked_out(), arguments.project, options).report
+    from ..ancestry import behind, judge_behind, nearest
+
+    here = Path.cwd()
+    found = behind(lab, arguments.project, here, arguments.head)
+    if arguments.history:
+        return judge_behind(lab, found, options)
+    base, notes = nearest(found, here)
+    report = lab.compare(base, found.head, found.project, options).report
+    return replace(report, notes=(*notes, *report.notes))
 
 
 def _sentence(error: Exception) -> str:

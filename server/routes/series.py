@@ -14,8 +14,10 @@ router = APIRouter(tags=["series"])
 def series(
     lab: LabOf,
     project: str,
-    benchmark: Annotated[str, Query(description="The benchmark's name; one series for each set of parameters")],
+    benchmark: Annotated[
+        str | None, Query(description="The benchmark's name, one series for each set of parameters; without it, all")
+    ] = None,
     machine: Annotated[str | None, Query(description="A machine's fingerprint; without it, every machine's")] = None,
 ) -> list[Series]:
-    """The results of the benchmarks of that name over commits, one series for each benchmark and machine."""
+    """The results of benchmarks over commits, one series for each benchmark and machine."""
     return lab.series(project, benchmark, machine)

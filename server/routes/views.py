@@ -178,7 +178,7 @@ def series_view(series: Series, baseline: str | None) -> views.SeriesView:
     for point in series.points:
         commits.setdefault(point.commit, []).append(point)
     at = _place(list(commits), baseline)
-    points = [_point(commit, runs) for commit, runs in commits.items()]
+    points = [_point(series, commit, runs) for commit, runs in commits.items()]
     return views.SeriesView(
         project=series.project,
         benchmark=series.benchmark.name,
@@ -211,13 +211,13 @@ def _place(commits: Sequence[str], baseline: str | None) -> int:
     return places[-1]
 
 
-def _point(commit: str, runs: Sequence[Point]) -> views.SeriesPoint:
+def _point(series: Series, commit: str, runs: Sequence[Point]) -> views.SeriesPoint:
     return views.SeriesPoint(
         commit=commit,
         branch=runs[0].branch,
         created=runs[0].created,
         runs=[point.run for point in runs],
-        values=[point.median for point in runs],
+        values=[series.value(point) for point in runs],
     )
 
 

@@ -180,6 +180,7 @@ def test_the_json_is_the_whole_report(failed: GateReport) -> None:
         "problem",
         "notes",
         "causes",
+        "over_history",
     ]
     assert (data["format"], data["version"], data["exit_code"]) == ("perflab.gate", 1, 1)
     assert data["headline"] == "failed, 1 of 4 benchmarks regressed, 1 could not be judged"
@@ -195,6 +196,7 @@ def test_the_json_is_the_whole_report(failed: GateReport) -> None:
         "comparison": None,
         "corrected_p": None,
         "min_effect": None,
+        "since": None,
     }
     assert data["causes"]["headline"] == "A step takes 3.2 -> 5.1 ms (+59.4 %)."
     assert data["causes"]["grew"][0] == {

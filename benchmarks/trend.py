@@ -1,0 +1,91 @@
+"""Judges the newest commit of a history: has a benchmark reached another level with it?
+
+A change is told once, by the commit with which enough results agree (history.py), so a level that was accepted by
+going on is not held against each commit that follows.
+"""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .gate import Finding, GateOptions, GateReport, Side, by_rank
+from .history import ALPHA, BEFORE, LEAST_BEFORE, MIN_EFFECT, RECENT, change_points
+from .result import Benchmark
+from .stats import Comparison, Verdict
+
+NEEDED = LEAST_BEFORE + RECENT
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One commit's value of a benchmark: the median over its runs of each run's best sample."""
+
+    commit: str
+    value: float
+
+
+def judge_history(
+    series: Mapping[Benchmark, Sequence[Measured]],
+    head: str,
+    machine: str,
+    min_effect: float = MIN_EFFECT,
+    notes: Sequence[str] = (),
+) -> GateReport:
+    """Judges commit `head` against the commits before it.
+
+    Args:
+        series: what each benchmark measured on one machine, in the order of the commits, the newest last.
+        notes: sentences for the report.
+    """
+    findings = []
+    young = 0
+    for benchmark, measured in series.items():
+        if len(measured) < NEEDED and measured[-1].commit == head:
+            young += 1
+            continue
+        findings.append(_finding(benchmark, measured, head, min_effect))
+    commits = {each.commit for measured in series.values() for each in measured}
+    problem = None
+    if head not in commits:
+        problem = "Head has no results on this machine: run the benchmarks and give their results."
+    elif not findings:
+        problem = f"No benchmark was measured at {NEEDED} commits yet: a history tells nothing before."
+    elif young:
+        notes = (*notes, f"{young} benchmark{'s' if young > 1 else ''} with less than {NEEDED} commits not judged yet.")
+    return GateReport(
+        base=Side(f"{len(commits - {head})} commits", 0),
+        head=Side(head, 0),
+        machine=machine,
+        options=GateOptions(alpha=ALPHA, min_effect=min_effect),
+        findings=() if problem else by_rank(findings),
+        problem=problem,
+        notes=tuple(notes),
+        over_history=True,
+    )
+
+
+def _finding(benchmark: Benchmark, measured: Sequence[Measured], head: str, min_effect: float) -> Finding:
+    values = [each.value for each in measured]
+    if measured[-1].commit != head:
+        reason = "Head has no result of it (failed, renamed or removed): run it, or drop it from the base."
+        return Finding(benchmark, Verdict.MISSING, reason, values[-1], None)
+    if not all(0 < value < math.inf for value in values):
+        reason = f"A commit's best sample is 0 {benchmark.unit}: measure more work in a round."
+        return Finding(benchmark, Verdict.NOT_COMPARABLE, reason, values[-2], values[-1])
+    changes = change_points(values, min_effect)
+    if not changes or changes[-1].seen != len(values) - 1:
+        return Finding(benchmark, Verdict.NO_CHANGE, None, values[-2], values[-1])
+    change = changes[-1]
+    worse = (change.ratio > 1) == (benchmark.direction == "lower")
+    before, after = values[max(0, change.index - BEFORE) : change.index], values[change.index :]
+    return Finding(
+        benchmark,
+        Verdict.REGRESSION if worse else Verdict.IMPROVEMENT,
+        None,
+        statistics.median(before),
+        statistics.median(after),
+        Comparison(change.ratio, None, None, change.p_value, len(before), len(after)),
+        change.p_value,
+        since=measured[change.index].commit,
+    )
