@@ -8,16 +8,21 @@ import numpy as np
 from ..ceilings import Ceilings
 from ..quantity import BYTES, NANOSECONDS, plain, quantity
 from ..trace import Trace
+from .averages import key_averages
 from .devices import DeviceUse, device_use
 from .dispatch import dispatch
 from .gil import gil_holders
 from .growth import growth
+from .ops import ops
 from .outliers import outlier_steps
-from .parts import PARTS, bounds, part_ns, step_parts, step_thread
+from .parts import PARTS, bounds, part_covers, part_ns, step_parts, step_thread
 from .roofline import roofline
 
 _COUNT = 3
 _WORTH = 0.01  # of a step: less is not worth doing first
+_MANY = 10  # ops of an optimizer in one step: more than a fused one has
+_LARGE = 0.2  # of a step: an op that takes more is worth a look by itself
+_LEAK = 1e-4  # of the peak, a step: 10,000 of them double the memory
 DEVICE_BOUND = 0.8  # of the time: a device busy for longer sets the pace
 
 
@@ -74,7 +79,8 @@ def advise(trace: Trace, ceilings: Ceilings | None = None) -> list[Advice]:
     )
     advice = [one for rule in _RULES for one in rule(it) if one.saving_ns >= _WORTH * it.step_ns or one.saving_bytes]
     # what runs out of memory must be seen, whatever it costs in time
-    return sorted(advice, key=lambda one: (one.saving_bytes == 0, -one.saving_ns))[:_COUNT]
+    advice.sort(key=lambda one: (one.saving_bytes == 0, -one.saving_ns))
+    return [*advice, *_heaviest(it)][:_COUNT]
 
 
 def _data(it: _Loop) -> Iterator[Advice]:
@@ -129,6 +135,35 @@ def _dispatch(it: _Loop) -> Iterator[Advice]:
             "batch small ops, use fused ones, and in-place forms where nothing is kept",
             cost,
         )
+
+
+def _optimizer(it: _Loop) -> Iterator[Advice]:
+    """An optimizer of many small ops; beside a device, these count as late launches."""
+    cover = part_covers(it.trace, step_thread(it.trace))["optimizer"]
+    calls = int(cover.holds(ops(it.trace).start).sum()) / it.steps
+    if calls > _MANY and not it.devices:
+        yield Advice(
+            "Use a fused optimizer",
+            f"the optimizer takes {it.share(it.parts['optimizer'])} in {plain(calls)} ops",
+            "fused=True or foreach=True, where the optimizer has them: a few calls for all parameters",
+            it.parts["optimizer"],
+        )
+
+
+def _heaviest(it: _Loop) -> Iterator[Advice]:
+    """The op with the most time, where it is a large part of the step. Devices tell more of their kernels."""
+    rows = key_averages(it.trace, "op+shape").rows
+    if rows and not it.devices and it.ceilings is None:
+        top = rows[0]
+        cost = top.self_ns / it.steps
+        if cost > _LARGE * it.step_ns:
+            rate = f", at {top.flops_per_s / 1e9:,.1f} GFLOP/s" if top.flops else ""
+            yield Advice(
+                f"Look at {top.name} first",
+                f"it takes {it.share(cost)} in {plain(top.count / it.steps)} calls{rate}",
+                "other shapes, another dtype, more threads, or fewer calls; `perflab machine` tells what is possible",
+                cost,
+            )
 
 
 def _launches(it: _Loop) -> Iterator[Advice]:
@@ -208,7 +243,7 @@ def _roof(it: _Loop) -> Iterator[Advice]:
 
 def _leaks(it: _Loop) -> Iterator[Advice]:
     grown = growth(it.trace)
-    if grown.leak_bytes:
+    if grown.leak_bytes > _LEAK * max((step.peak_bytes for step in grown.steps), default=0):
         owner = grown.survivors[0] if grown.survivors else None
         whose = f"; {quantity(owner.bytes, BYTES)} of it is of {owner.op} in {owner.module}" if owner else ""
         yield Advice(
@@ -221,5 +256,5 @@ def _leaks(it: _Loop) -> Iterator[Advice]:
 
 
 _RULES: tuple[Callable[[_Loop], Iterator[Advice]], ...] = (
-    _data, _gil, _garbage, _python, _dispatch, _launches, _syncs, _exposed, _outliers, _roof, _leaks,
+    _data, _gil, _garbage, _python, _dispatch, _optimizer, _launches, _syncs, _exposed, _outliers, _roof, _leaks,
 )  # fmt: skip

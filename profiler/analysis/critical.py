@@ -200,6 +200,8 @@ def _owners(trace: Trace, pieces: list[PathPiece]) -> tuple[PathOwner, ...]:
                 sums[where, name] = sums.get((where, name), 0) + ns
                 rest -= ns
         name = {"host": OUTSIDE, "device": IDLE, "launch": LAUNCH, "gil_wait": "GIL wait"}[where]
+        if where == "host" and track != main:  # which may be on the trace as a line of the GIL alone
+            name = f"{trace.tracks[track].name.removesuffix(' GIL') or 'another thread'}, {OUTSIDE}"
         sums[where, name] = sums.get((where, name), 0) + rest
     owners = [PathOwner(where, name, ns) for (where, name), ns in sums.items() if ns]
     return tuple(sorted(owners, key=lambda owner: -owner.ns))

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Int64s, Trace
+from .among import among
 from .intervals import Cover
 from .paths import unique_pairs
 from .threads import threads
@@ -109,7 +110,7 @@ def _reason(name: str) -> str:
 
 def _begin_with(trace: Trace, rows: Int64s, what: str) -> NDArray[np.bool_]:
     names = [name for name, text in enumerate(trace.strings) if text.startswith(what)]
-    return np.isin(trace.slices.name[rows], names)
+    return among(trace.slices.name[rows], names, len(trace.strings))
 
 
 def wait_rows(trace: Trace) -> Int64s:
@@ -149,5 +150,6 @@ def gil_holders(trace: Trace, waiter: int) -> list[GilHolder]:
         ns = (Cover.union(slices.start[own], slices.duration[own]) & waited).total
         if ns:
             track = trace.tracks[thread]
-            found.append(GilHolder(track.name or f"thread {track.tid}", ns, ns / waited.total))
+            name = track.name.removesuffix(" GIL") or f"thread {track.tid}"
+            found.append(GilHolder(name, ns, ns / waited.total))
     return sorted(found, key=lambda one: -one.ns)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import ArgColumn, Int64s, Trace
+from .among import among
 from .enclosing import nearest
 from .ops import Ops, op_slices
 from .paths import paths, unique_pairs
@@ -74,7 +75,7 @@ def modules(trace: Trace) -> tuple[Int64s, list[str]]:
 
 
 def _by_stack(trace: Trace, columns: Ops) -> Groups:
-    is_step = np.isin(trace.slices.name, list(step_names(trace)))
+    is_step = among(trace.slices.name, step_names(trace), len(trace.strings))
     around = paths(trace, ~is_step, trace.slices.name)
     labels = [";".join(trace.strings[key] for key in around.chain(path)) for path in range(len(around.key))]
     return Groups(around.of_slice[columns.row], labels)

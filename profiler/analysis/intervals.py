@@ -80,7 +80,7 @@ class Cover:
 
     def _beside(self, other: Self) -> tuple[Int64s, NDArray[np.bool_], NDArray[np.bool_]]:
         """Every bound of the two, and who holds the time from each bound to the next."""
-        bounds = np.sort(np.concatenate((self.start, self.end, other.start, other.end)))
+        bounds = np.sort(np.concatenate((self.start, self.end, other.start, other.end)), kind="stable")  # merges
         return bounds, self.holds(bounds[:-1]), other.holds(bounds[:-1])
 
     def _where(self, bounds: Int64s, kept: NDArray[np.bool_]) -> Self:

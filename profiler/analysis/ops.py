@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Int32s, Int64s, Trace
+from .among import among
 from .enclosing import innermost, nearest
 from .gil import thread_tracks, wait_rows
 from .steps import step_names
@@ -67,7 +68,9 @@ def op_slices(trace: Trace) -> NDArray[np.bool_]:
     is_op = of_category(trace, _OPS)
     if not is_op.any():
         is_op = ~of_category(trace, (*KERNELS, "gil", "user_annotation"))
-    is_op &= ~np.isin(trace.slices.name, list(step_names(trace)))  # early Kineto writes steps as if they were ops
+    is_op &= ~among(
+        trace.slices.name, step_names(trace), len(trace.strings)
+    )  # early Kineto writes steps as if they were ops
     return is_op
 
 
@@ -78,7 +81,7 @@ def by_name(columns: Ops, values: Int64s, names: int) -> Int64s:
 
 def of_category(trace: Trace, categories: tuple[str, ...]) -> NDArray[np.bool_]:
     """Which slices are of one of the categories."""
-    return np.isin(trace.slices.category, [trace.string_id(category) for category in categories])
+    return among(trace.slices.category, map(trace.string_id, categories), len(trace.strings))
 
 
 def _per_slice(rows: Int64s, values: Int64s, count: int) -> Int64s:

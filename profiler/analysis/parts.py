@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Int64s, Trace
+from .among import among
 from .gil import thread_tracks, wait_rows
 from .intervals import NOTHING, Cover
 from .ops import op_slices
@@ -106,7 +107,7 @@ def part_covers(trace: Trace, thread: int) -> dict[str, Cover]:
     is_op = op_slices(trace)
     marked = own & _outside_devices(trace)
     nodes = is_node(trace)
-    process = np.isin(slices.track, of_process(trace, thread))
+    process = among(slices.track, of_process(trace, thread), len(trace.tracks))
     forward = _cover(trace, own & is_op & ~nodes & _is_top(trace, is_op | nodes)) | _cover(
         trace, marked & named(trace, _FORWARD)
     )
@@ -165,7 +166,7 @@ def named(trace: Trace, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
 
 def _outside_devices(trace: Trace) -> NDArray[np.bool_]:
     on_device = [name for name, text in enumerate(trace.strings) if text.startswith("gpu_")]
-    return ~np.isin(trace.slices.category, on_device)
+    return ~among(trace.slices.category, on_device, len(trace.strings))
 
 
 def _is_top(trace: Trace, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Int64s, Trace
+from .among import among
 from .threads import threads
 
 STEP = "ProfilerStep#"  # begins the name of a step; its number follows
@@ -36,7 +37,9 @@ def step_rows(trace: Trace) -> Int64s:
     """The slices that are the steps of `steps`."""
     slices = trace.slices
     on_device = [name for name, text in enumerate(trace.strings) if text.startswith("gpu_")]
-    rows = np.flatnonzero(np.isin(slices.name, list(step_names(trace))) & ~np.isin(slices.category, on_device))
+    names = len(trace.strings)
+    is_step = among(slices.name, step_names(trace), names) & ~among(slices.category, on_device, names)
+    rows = np.flatnonzero(is_step)
     if not len(rows):
         return rows
     thread = threads(trace)[slices.track[rows]]
