@@ -40,7 +40,8 @@ class profile:
 
     Without a schedule everything from beginning to end is recorded; with one, the steps that it names. At the end of
     each recorded window `on_trace_ready(prof)` is called, and `trace` is that of the window. `metadata` (commit,
-    branch, project, machine, ...) goes into the trace. Raises ProfileStateError where another profile is recording.
+    branch, project, machine, ...) goes into the trace. The GIL is recorded for every thread of the process; where that
+    cannot be, a RuntimeWarning says why. Raises ProfileStateError where another profile is recording.
     """
 
     def __init__(

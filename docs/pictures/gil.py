@@ -1,0 +1,79 @@
+"""Takes the picture of docs/gil.md: profiles a training loop beside two busy threads, and looks at its trace's page.
+
+python docs/pictures/gil.py
+"""
+
+import hashlib
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+from screenshot import PERFLAB, served
+
+from perflab import runtime as rt
+from perflab.profiler import profile
+from perflab.runtime import nn, optim
+
+PICTURE = Path(__file__).with_name("gil.png")
+
+
+def record(path: Path) -> None:
+    """A trace of a few steps beside a thread that computes in Python and one that reads, hashes and sleeps."""
+    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10))
+    optimizer = optim.SGD(model.parameters(), lr=0.01)
+    inputs, targets = rt.randn(512, 64), rt.randint(0, 10, (512,))
+    stop = threading.Event()
+
+    def augment() -> None:
+        while not stop.is_set():
+            pass
+
+    def load() -> None:
+        while not stop.is_set():
+            hashlib.sha256(b"x" * (1 << 18)).digest()
+            time.sleep(0.002)
+
+    threads = [threading.Thread(target=augment, name="augment"), threading.Thread(target=load, name="loader")]
+    with profile() as prof:
+        for thread in threads:
+            thread.start()
+        for _ in range(20):
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(model(inputs), targets).backward()
+            optimizer.step()
+            time.sleep(0.001)
+            prof.step()
+        stop.set()
+        for thread in threads:
+            thread.join()
+    prof.export_chrome_trace(path)
+
+
+def main() -> None:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        raise SystemExit("there is no chromium here; install it first (Debian: sudo apt install chromium)")
+    with tempfile.TemporaryDirectory(prefix="perflab-picture-") as folder:
+        lab, trace = Path(folder) / ".perflab", Path(folder) / "trace.json.gz"
+        record(trace)
+        label = ["--project", "training", "--commit", "0" * 40, "--branch", "main"]
+        subprocess.run([PERFLAB, "upload", "--lab", lab, *label, trace], check=True)
+        with served(lab) as address, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+            page = browser.new_page(viewport={"width": 1200, "height": 900})
+            page.goto(f"{address}/traces/1")
+            figures = page.locator("[data-figure]").count()
+            page.wait_for_function("count => document.querySelectorAll('[data-drawn]').length === count", arg=figures)
+            hidden = ":is(nav, .stats, .split:not(.wide), section[aria-labelledby=graph], .head, header.top)"
+            page.add_style_tag(content=f"{hidden} {{ display: none !important }}")
+            page.locator("main").screenshot(path=PICTURE)
+            browser.close()
+    print(f"{PICTURE}: {PICTURE.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
