@@ -66,7 +66,7 @@ class CustomOp:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._function is not None:
             return self._function.apply(*self._bound(args, kwargs))
-        if self.record.gradient is None and _core.is_grad_enabled():
+        if not self.has_gradient and _core.is_grad_enabled():
             needs = [a for a in args if isinstance(a, Tensor) and a.requires_grad]
             if needs:
                 raise OpError(f"{self.__name__}: it has no gradient: declare one with vjp or register_autograd")
@@ -74,6 +74,11 @@ class CustomOp:
 
     def __repr__(self) -> str:
         return f"<op {self.__name__}{self._signature}>"
+
+    @property
+    def has_gradient(self) -> bool:
+        """Whether vjp or register_autograd declared one."""
+        return self.record.gradient is not None or self._function is not None
 
     @property
     def vjp(self) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -243,7 +243,7 @@ def composite(
                 _core.record_composite(event, begin)
 
         doc = body.__doc__.strip()
-        COMPOSITES[name] = Composite(
+        COMPOSITES[name] = call.record = Composite(  # type: ignore[attr-defined]
             name, doc, tuple(aliases), public, public and method, in_place, tuple(samples), call
         )
         return call
@@ -316,11 +316,19 @@ def check(op: Op) -> None:
         trace(op, ndims, nout, op.gradient_mask, attributes)
 
 
+def _naming(op: Op, error: PerflabError) -> PerflabError:
+    """The error with the op's name, which rules and bodies that serve several ops do not know."""
+    return error if re.match(r"[\w:]+: ", str(error)) else type(error)(f"{op.name}: {error}")
+
+
 def _infer(
     op: Op, specs: Sequence[tuple[tuple[int, ...], int]], attributes: dict[str, Any]
 ) -> list[tuple[tuple[int, ...], int]]:
     assert op.infer
-    found = op.infer(*(Spec(shape, DTYPES[code]) for shape, code in specs), **attributes)
+    try:
+        found = op.infer(*(Spec(shape, DTYPES[code]) for shape, code in specs), **attributes)
+    except PerflabError as error:
+        raise _naming(op, error) from None
     return [(spec.shape, spec.dtype.code) for spec in (found if op.several else (found,))]
 
 
@@ -338,10 +346,8 @@ def _run_body(op: Op, inputs: Sequence[Any], attributes: dict[str, Any], outputs
     try:
         with np.errstate(all="ignore"):
             results = op.body(np, *arrays, **attributes)
-    except PerflabError as error:  # bodies that serve several ops do not know their names
-        if re.match(r"\w+: ", str(error)):
-            raise
-        raise type(error)(f"{op.name}: {error}") from None
+    except PerflabError as error:
+        raise _naming(op, error) from None
     for tensor, result in zip(outputs, results if op.several else (results,), strict=True):
         if result is not updated:
             np.asarray(tensor)[...] = result

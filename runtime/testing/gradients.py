@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import creation
 from .._core import Tensor
-from ..op import Sample
+from ..op import Op, Sample
 from ..spec import float64
 from .inputs import Arrays, Entry, call, fill, floating, tensors
 
@@ -50,6 +50,8 @@ def precise(entry: Entry, sample: Sample, arrays: Arrays) -> Arrays | None:
 
 def differentiable(entry: Entry, sample: Sample) -> bool:
     """Whether a gradient flows from the results to an input."""
+    if isinstance(entry, Op) and not entry.has_gradient:
+        return False
     arrays = fill(entry, sample, float64)
     if any(out.dtype.kind == "c" for out in call(entry, sample, tensors(arrays))):
         return False  # it would be refused

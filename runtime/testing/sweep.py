@@ -25,9 +25,10 @@ def check_op(op: Any, samples: Sequence[Sample] | None = None) -> dict[str, str]
 
     Returns for each kind on how many samples it was checked or, in words, why the op has nothing to check there.
     """
-    entry: Entry = op if isinstance(op, Composite) else op.record if not isinstance(op, Op) else op
-    if callable(op):
-        entry = replace(entry, handle=op)
+    entry: Entry = op if isinstance(op, Op | Composite) else op.record
+    if isinstance(entry, Op) and callable(op):  # a custom_op may have a gradient that its declaration does not know
+        flows = entry.differentiable and getattr(op, "has_gradient", True)
+        entry = replace(entry, handle=op, differentiable=flows)
     return {kind: check_kind(entry, kind, samples) for kind in KINDS}
 
 
@@ -71,13 +72,13 @@ def refusal_of(entry: Entry, sample: Sample) -> str:
             reference(entry, sample, arrays)
         call(entry, sample, tensors(arrays))
     except PerflabError as error:
-        own = rf"{entry.name}: " if isinstance(entry, Op) else r"\w+: "
+        own = rf"{entry.name}: " if isinstance(entry, Op) and entry.public else r"[\w:]+: "
         assert internal(entry) or re.match(own, str(error)), f"the refusal does not name the op: {error!r}"
         return str(error)
     except Exception as error:
         if internal(entry):
             return f"{entry.name}: its body refuses {sample.inputs}: {error}"
-        error.add_note(f"{entry.name}, {sample}: it is neither taken nor refused in words")
+        error.add_note(f"{entry.name}, {sample}: it is neither taken nor refused by a ShapeError in words")
         raise
     return ""
 
@@ -99,11 +100,13 @@ def composed(entry: Entry) -> str:
 
 def no_gradient(entry: Entry) -> str:
     if isinstance(entry, Op):
-        return "" if entry.has_gradient and (entry.gradient or entry.handle is not None) else "it has no gradient"
+        return "" if entry.has_gradient else "it has no gradient"
     return "" if differentiable(entry, entry.samples[0]) else "no part of it has a gradient"
 
 
 def keeps_nothing(entry: Entry) -> str:
+    if isinstance(entry, Op) and entry.has_gradient and entry.gradient is None:
+        return "its gradient is a Function, which saves what it likes"
     return composed(entry) or no_gradient(entry)
 
 

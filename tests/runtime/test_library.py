@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from perflab import runtime as rt
@@ -41,6 +42,8 @@ def parts(x: Tensor, places: Indices, n: int) -> tuple[Tensor, Tensor]:  # type:
 
 @parts.register_fake
 def _(x: Spec, places: Spec, *, n: int) -> tuple[Spec, Spec]:
+    if x.ndim != 1:
+        raise rt.ShapeError(f"x has one axis, not shape {x.shape}")
     return Spec((n,), x.dtype), Spec(places.shape, x.dtype)
 
 
@@ -148,8 +151,12 @@ def test_tensors_come_first() -> None:
 
 def test_check_op_runs_the_sweep_on_it() -> None:
     samples = [sample((2, 3), (2, 3)), sample((), (), scale=3.0), sample((0, 2), (0, 2))]
-    check_op(fused, samples)
-    check_op(rt.add)
+    found = check_op(fused, samples)
+    assert list(found) == list(rt.testing.KINDS)
+    assert found["gradient"] == "3 samples"
+    assert set(check_op(rt.add).values()) >= {"5 samples"}
+    assert check_op(rt.clip)["value"] == "it is made of ops, of which each is checked"
+    assert check_op(rt.matmul)["0-d"] == "refused: matmul: a matrix product needs at least 1 axis, not () @ ()"
 
     @custom_op("testlib::wrong")
     def wrong(x: Tensor) -> Tensor:
@@ -160,3 +167,53 @@ def test_check_op_runs_the_sweep_on_it() -> None:
     wrong.vjp(lambda ct, x: ct * x * 3.0)
     with pytest.raises(AssertionError, match="Not equal to tolerance"):
         check_op(wrong, [sample((3,))])
+
+
+def test_check_op_tells_what_it_did_not_check() -> None:
+    found = check_op(parts, [sample((4,), np.array([1, 0]), n=2)])
+    assert found["gradient"] == found["second gradient"] == found["saved bytes"] == "it has no gradient"
+    assert found["zero-size"] == "1 samples"
+
+    @custom_op("testlib::rows")
+    def rows(x: Tensor) -> Tensor:
+        """x + x, of two axes."""
+        return x + x
+
+    @rows.register_fake
+    def _(x: Spec) -> Spec:
+        if x.ndim != 2:
+            raise rt.ShapeError(f"{x.shape} has not two axes")
+        return x
+
+    assert check_op(rows, [sample((2, 3))])["0-d"] == "refused: testlib::rows: () has not two axes"
+    with pytest.raises(AssertionError, match=r"testlib::rows: none of its samples allows the check 'broadcast'"):
+        check_op(rows, [sample((1, 1))])
+
+
+def test_check_op_checks_the_gradient_of_a_function() -> None:
+    for slope, right in ((2.0, True), (3.0, False)):
+
+        @custom_op(f"testlib::twice{slope:.0f}")
+        def twice(x: Tensor) -> Tensor:
+            """x + x"""
+            return x + x
+
+        twice.register_fake(lambda x: Spec(x.shape, x.dtype))
+        twice.register_autograd(lambda ctx, g, slope=slope: g * slope)
+        if right:
+            assert check_op(twice, [sample((2, 3))])["second gradient"] == "1 samples"
+        else:
+            with pytest.raises(AssertionError, match="Not equal to tolerance"):
+                check_op(twice, [sample((2, 3))])
+
+
+def test_an_input_that_a_kernel_cannot_take_is_found() -> None:
+    @custom_op("testlib::largest")
+    def largest(x: Tensor) -> Tensor:
+        """The largest element."""
+        return rt.tensor(x.numpy().max())
+
+    largest.register_fake(lambda x: Spec((), x.dtype))
+    with pytest.raises(ValueError, match="zero-size array") as caught:
+        check_op(largest, [sample((2, 3))])
+    assert "neither taken nor refused by a ShapeError in words" in caught.value.__notes__[0]
