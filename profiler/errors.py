@@ -5,7 +5,8 @@ Exception
     ├── TraceFormatError       a file is no trace, or is cut short, or names a version we do not know
     ├── TraceInvariantError    a Trace breaks its own rules (see Trace.check)
     ├── ProfileStateError      profile() was used out of order, or the runtime is not built
-    └── CeilingsError          a file is not one that `perflab machine` wrote
+    ├── CeilingsError          a file is not one that `perflab machine` wrote
+    └── QueryError             a question in SQL cannot be asked, or takes too much
 """
 
 
@@ -27,3 +28,7 @@ class ProfileStateError(ProfilerError):
 
 class CeilingsError(ProfilerError):
     """A file of what a machine can do at most does not hold that."""
+
+
+class QueryError(ProfilerError):
+    """A question in SQL is no single SELECT, is wrong, or takes more than its limits."""

@@ -16,7 +16,7 @@ from .blobs import Blobs
 from .errors import Ambiguous, LabError, NotFound, Refused
 from .guard import Guard
 from .lab import LocalLab
-from .routes import compare, pages, results, runs, series, timeline, traces, uploads
+from .routes import ask, compare, pages, results, runs, series, timeline, traces, uploads
 from .settings import Settings
 from .store import Store
 from .timelines import Timelines
@@ -41,7 +41,7 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     app.state.lab = LocalLab(store, blobs)
     app.state.timelines = Timelines(app.state.lab)
     api = APIRouter(prefix="/api")
-    for module in (uploads, runs, traces, timeline, results, compare, series):
+    for module in (uploads, runs, traces, timeline, results, compare, series, ask):
         api.include_router(module.router)
     app.include_router(api)
     app.include_router(pages.router)

@@ -10,11 +10,13 @@ from perflab.benchmarks.gate import GateOptions
 from perflab.profiler import importers
 from perflab.profiler.trace import Trace as FullTrace
 
+from .ask import ask_lab
 from .blobs import Blobs, FolderBlobs
 from .compare import compare
 from .errors import Refused
 from .ingest import ingest
 from .schema import (
+    Answer,
     Commit,
     CommitComparison,
     Label,
@@ -111,6 +113,10 @@ class Lab(Protocol):
         """Judge the results of commit `head` against those of `base`, and compare their traces."""
         ...
 
+    def ask(self, query: str, project: str | None = None, commit: str | None = None) -> Answer:
+        """The answer to one SELECT over the lab, or the runs of a project and of a commit; see docs/sql.md."""
+        ...
+
     def close(self) -> None:
         """Let go of files and connections."""
         ...
@@ -178,6 +184,9 @@ class LocalLab:
         base_commit = self._store.commit(asked, head_commit.project)
         first, second = ((side, self._store.details(side.project, side.sha)) for side in (base_commit, head_commit))
         return compare(first, second, options, self.read_trace)
+
+    def ask(self, query: str, project: str | None = None, commit: str | None = None) -> Answer:
+        return ask_lab(self, query, project, commit)
 
     def close(self) -> None:
         self._store.close()

@@ -16,6 +16,7 @@ from .errors import Ambiguous, LabError, NotFound, Refused, Unreachable
 from .ingest import machine_json
 from .lab import DEFAULTS, Progress, open_upload, silent
 from .schema import (
+    Answer,
     CommitComparison,
     Error,
     Label,
@@ -117,6 +118,10 @@ class RemoteLab:
             alpha=options.alpha,
             min_effect=options.min_effect,
         )
+
+    def ask(self, query: str, project: str | None = None, commit: str | None = None) -> Answer:
+        question = {"query": query, "project": project, "commit": commit}
+        return self._decode(Answer, self._send("POST", "sql", json=question))
 
     def close(self) -> None:
         self._client.close()

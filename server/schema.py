@@ -163,6 +163,24 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One SELECT, over the runs of a project and of a commit where these are named."""
+
+    query: str
+    project: str | None = None
+    commit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Names of columns, and rows of plain values; `cut` says that there were more."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommitComparison:
     """Head against base: the gate's report over their results, and the difference of one trace each.
 

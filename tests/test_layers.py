@@ -54,6 +54,8 @@ ONLY = {
     ),
     "plotly": ("dashboards/",),
     "sqlalchemy": ("server/database.py", "server/tables.py", "server/store.py"),
+    "duckdb": ("profiler/sql.py",),
+    "zstandard": ("profiler/importers/container.py",),
     "fastapi": ("server/",),
     "starlette": ("server/",),
     "uvicorn": ("server/",),
