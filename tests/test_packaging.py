@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-COMMANDS = {"upload", "serve", "compare", "gate", "demo", "doctor", "sql"}
+COMMANDS = {"upload", "serve", "compare", "gate", "demo", "doctor", "sql", "report", "machine"}
 # What `perflab --help` must not pay for.
 HEAVY = ("numpy", "fastapi", "sqlalchemy", "plotly", "httpx", "jinja2", "uvicorn", "perflab.runtime")
 

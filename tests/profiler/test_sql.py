@@ -8,7 +8,7 @@ import pytest
 
 from perflab.profiler import Trace, TraceBuilder, Track, chrome
 from perflab.profiler.errors import QueryError
-from perflab.profiler.sql import Database, Limits
+from perflab.profiler.sql import TRACE_TABLES, Database, Limits
 from perflab.profiler.sql_process import ask
 
 ROOT = Path(__file__).parents[2]
