@@ -6,11 +6,13 @@ step; calls and bytes are exact, so they count when small too.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from perflab.profiler.analysis.diff import OpDelta, TraceDiff
+from perflab.profiler.analysis.diff import DATA_WAIT, GIL_WAIT, OUTSIDE, SYNC, BillLine, OpDelta, TraceDiff
 
 from .quantity import BYTES, NANOSECONDS, change, percent, plain, quantity
+
+Kind: TypeAlias = Literal["op", "elsewhere", "memory", "gil", "wait"]
 
 GREW_LISTED = 6
 SHRANK_LISTED = 3
@@ -25,14 +27,15 @@ class Cause:
     """One line of the bill: head minus base, a step.
 
     Attributes:
-        kind: "op", "elsewhere" (time outside ops), "memory" (the peak) or "gil" (waiting for it).
+        kind: "op", "elsewhere" (time outside ops), "memory" (the peak), "gil" (waiting for it) or "wait" (for data, for
+            a device, for garbage to be collected); waits are of the thread that steps.
         ns, count, bytes: the difference; 0 where the kind has none.
         share: of the step's slow-down (or gain), 0.8 for 80 %; None where the step did not change or the sign is the
             other.
         text: the line in words, such as "matmul: +1.9 ms a step (+310 %), 2 -> 4 calls a step".
     """
 
-    kind: Literal["op", "elsewhere", "memory", "gil"]
+    kind: Kind
     name: str
     ns: float
     count: float
@@ -83,21 +86,29 @@ def explain(diff: TraceDiff) -> Causes:
 
 def _beyond_ops(diff: TraceDiff, bar: float) -> list[Cause]:
     """What is not an op's: time between ops, the GIL, the peak of memory."""
-    causes = []
-    elsewhere = diff.elsewhere_ns
-    if _time_matters(elsewhere, bar):
-        text = f"outside ops (Python between them, input, waiting): {_time(0, elsewhere)}"
-        causes.append(Cause("elsewhere", "outside ops", elsewhere, 0, 0, _share(elsewhere, diff.step_ns), text))
-    gil = diff.gil_wait_ns_head - diff.gil_wait_ns_base
-    if _time_matters(gil, bar):
-        text = f"waiting for the GIL: {_time(diff.gil_wait_ns_base, diff.gil_wait_ns_head)}"
-        causes.append(Cause("gil", "GIL", gil, 0, 0, _share(gil, diff.step_ns), text))
+    causes = [_beside(line, diff.step_ns) for line in diff.beside if _time_matters(line.ns, bar)]
     if _bytes_matter(diff.peak_bytes_base, diff.peak_bytes_head):
         peak = diff.peak_bytes_head - diff.peak_bytes_base
         both = change(diff.peak_bytes_base, diff.peak_bytes_head, BYTES)
         text = f"peak memory {both} ({quantity(peak, BYTES, signed=True)})"
         causes.append(Cause("memory", "peak memory", 0, 0, peak, None, text))
     return causes
+
+
+def _beside(line: BillLine, step_change: float) -> Cause:
+    """Time outside of ops, or a wait."""
+    kind, name, words = _BESIDE.get(line.name, ("wait", line.name, line.name))
+    base = 0.0 if kind == "elsewhere" else line.base_ns  # what lies between ops is no whole of which to tell a part
+    time = _time(base, base + line.ns)
+    return Cause(kind, name, line.ns, 0, 0, _share(line.ns, step_change), f"{words}: {time}")
+
+
+_BESIDE: dict[str, tuple[Kind, str, str]] = {
+    OUTSIDE: ("elsewhere", "outside ops", "outside ops (Python between them, input, waiting)"),
+    GIL_WAIT: ("gil", "GIL", "waiting for the GIL"),
+    DATA_WAIT: ("wait", "data", "waiting for data"),
+    SYNC: ("wait", "device", "waiting for a device"),
+}
 
 
 def _is_relevant(delta: OpDelta, bar: float) -> bool:

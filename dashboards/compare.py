@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from perflab.profiler.analysis.diff import OpDelta, TraceDiff
+from perflab.profiler.analysis.diff import OUTSIDE, OpDelta, TraceDiff
 
 from . import theme, units
 
 BAR_LIMIT = 16
-OUTSIDE = "outside of ops"
+_BESIDE = {OUTSIDE: "Python between ops, and waiting without a name in the trace"}
 # Of a step; what is less is drawn without the colour of better or worse.
 NOTICEABLE = 0.002
 
@@ -57,8 +57,7 @@ def figure(diff: TraceDiff) -> go.Figure:
     bars = [(op.name, op.self_ns, _hover(op)) for op in shown]
     if others:
         bars.append((f"{len(others)} other ops", sum(op.self_ns for op in others), "all of them together"))
-    if diff.elsewhere_ns:
-        bars.append((OUTSIDE, diff.elsewhere_ns, "Python between ops, input, waiting"))
+    bars += [(line.name, line.ns, _BESIDE.get(line.name, "a wait")) for line in diff.beside if line.ns]
     scale = units.duration_scale(max((abs(ns) for _, ns, _ in bars), default=0))
     values = [ns / scale.divisor for _, ns, _ in bars]
     low, high = min(0.0, *values), max(0.0, *values)

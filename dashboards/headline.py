@@ -11,7 +11,6 @@ from perflab.profiler.analysis.memory import MemoryCurve
 from perflab.profiler.analysis.steps import Step
 
 from . import units
-from .compare import OUTSIDE
 from .views import CompareView, VerdictRow
 
 CULPRITS = 3
@@ -103,7 +102,7 @@ def compare_sentence(view: CompareView) -> list[Part]:
     ratio = units.ratio(diff.head_step_ns / diff.base_step_ns)
     tone = "worse" if change > 0 else "better" if change < 0 else ""
     parts += [Part("A step of the trace takes "), Part(f"{ratio} the time", tone), Part(f" ({words})")]
-    candidates = [*((op.name, op.self_ns) for op in diff.ops), (OUTSIDE, diff.elsewhere_ns)]
+    candidates = [*((op.name, op.self_ns) for op in diff.ops), *((line.name, line.ns) for line in diff.beside)]
     culprits = sorted((ns * (1 if change > 0 else -1), name) for name, ns in candidates)[: -CULPRITS - 1 : -1]
     named = [
         f"{name} {units.signed(units.duration(ns if change > 0 else -ns))}"

@@ -114,8 +114,7 @@ def compare_page(view: CompareView | None) -> str:
         verdicts=[(row, intervals.mark(row, axis)) for row in view.verdicts],
         reasons=[(row.benchmark, row.reason) for row in view.verdicts if row.reason],
         deltas=compare.rows(view.diff) if view.diff else [],
-        elsewhere=view.diff.elsewhere_ns if view.diff else 0.0,
-        elsewhere_share=compare.share(view.diff.elsewhere_ns, view.diff) if view.diff else None,
+        beside=[(line, compare.share(line.ns, view.diff)) for line in view.diff.beside] if view.diff else [],
     )
 
 

@@ -9,14 +9,15 @@ from ..ceilings import Ceilings
 from ..quantity import BYTES, NANOSECONDS, plain, quantity
 from ..trace import Trace
 from .averages import key_averages
+from .contention import blocked
 from .devices import DeviceUse, device_use
 from .dispatch import dispatch
-from .gil import gil_holders
 from .growth import growth
 from .ops import ops
 from .outliers import outlier_steps
 from .parts import PARTS, bounds, part_covers, part_ns, step_parts, step_thread
 from .roofline import roofline
+from .threads import thread_name, threads
 
 _COUNT = 3
 _WORTH = 0.01  # of a step: less is not worth doing first
@@ -94,8 +95,10 @@ def _data(it: _Loop) -> Iterator[Advice]:
 
 def _gil(it: _Loop) -> Iterator[Advice]:
     waited = it.parts["gil_wait"]
-    holders = gil_holders(it.trace, step_thread(it.trace))
-    who = f"; {holders[0].name} held it for {holders[0].share:.0%} of that" if holders else ""
+    thread, of_track = step_thread(it.trace), threads(it.trace)
+    holders = [pair for pair in blocked(it.trace) if of_track[pair.waiter] == thread] if waited else []
+    name = thread_name(it.trace, holders[0].holder) if holders else ""
+    who = f"; {name} held it for {holders[0].ns / it.steps / waited:.0%} of that" if holders else ""
     yield Advice(
         "Keep the GIL free",
         f"the training thread waits for the GIL for {it.share(waited)}{who}",

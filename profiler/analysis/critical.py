@@ -17,7 +17,7 @@ from .enclosing import nearest
 from .intervals import Cover
 from .ops import launchers, op_slices
 from .parts import bounds, part_covers, step_thread
-from .threads import threads
+from .threads import thread_name, threads
 from .wakings import NOBODY, SYNCED, Wakings, wakings
 
 OUTSIDE, IDLE, LAUNCH = "outside of ops", "device idle", "launch latency"
@@ -201,7 +201,7 @@ def _owners(trace: Trace, pieces: list[PathPiece]) -> tuple[PathOwner, ...]:
                 rest -= ns
         name = {"host": OUTSIDE, "device": IDLE, "launch": LAUNCH, "gil_wait": "GIL wait"}[where]
         if where == "host" and track != main:  # which may be on the trace as a line of the GIL alone
-            name = f"{trace.tracks[track].name.removesuffix(' GIL') or 'another thread'}, {OUTSIDE}"
+            name = f"{thread_name(trace, track)}, {OUTSIDE}"
         sums[where, name] = sums.get((where, name), 0) + rest
     owners = [PathOwner(where, name, ns) for (where, name), ns in sums.items() if ns]
     return tuple(sorted(owners, key=lambda owner: -owner.ns))

@@ -17,7 +17,8 @@ from .steps import Step, inside, steps
 
 BILL_LINES = 40
 OUTSIDE = "outside of ops"
-_WORDS = {"gc": "garbage collection", "gil_wait": "GIL wait", "data_wait": "data wait", "sync": "device sync"}
+GIL_WAIT, DATA_WAIT, SYNC = "GIL wait", "data wait", "device sync"
+_WORDS = {"gc": "garbage collection", "gil_wait": GIL_WAIT, "data_wait": DATA_WAIT, "sync": SYNC}
 
 Owner: TypeAlias = Literal["op", "wait", "outside", "others"]
 _Sums: TypeAlias = tuple[float, float, float, float, float]  # calls, ns, bytes, ns of waiting for the GIL, kernels
@@ -65,6 +66,7 @@ class BillLine:
     kernels: float = 0.0
     base_count: float = 0.0
     head_count: float = 0.0
+    base_ns: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class TraceDiff:
     peak_bytes_head: int
     gil_wait_ns_base: float
     gil_wait_ns_head: float
-    bill: tuple[BillLine, ...] = ()
+    bill: tuple[BillLine, ...]
 
     @property
     def step_ns(self) -> float:
@@ -91,6 +93,11 @@ class TraceDiff:
     def elsewhere_ns(self) -> float:
         """The part of `step_ns` that is not in ops: Python between them, input, waiting."""
         return self.step_ns - sum(op.self_ns for op in self.ops)
+
+    @property
+    def beside(self) -> tuple[BillLine, ...]:
+        """The lines of the bill that are not ops': waits, and time outside of ops. They add up to `elsewhere_ns`."""
+        return tuple(line for line in self.bill if line.owner in ("wait", "outside"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +136,16 @@ def _bill(base: _Side, head: _Side) -> list[BillLine]:
     for path in dict.fromkeys((*base.tree, *head.tree)):
         before, after = base.tree.get(path, _ABSENT), head.tree.get(path, _ABSENT)
         count, ns, size, waited, kernels = (b - a for a, b in zip(before, after, strict=True))
-        lines.append(BillLine("op", " > ".join(path), ns, count, size, waited, kernels, before[0], after[0]))
+        name = " > ".join(path)
+        lines.append(BillLine("op", name, ns, count, size, waited, kernels, before[0], after[0], before[1]))
     for name in head.beside:
         owner: Owner = "outside" if name == OUTSIDE else "wait"
-        lines.append(BillLine(owner, name, head.beside[name] - base.beside[name]))
+        before_ns, after_ns = base.beside[name], head.beside[name]
+        if before_ns or after_ns:
+            lines.append(BillLine(owner, name, after_ns - before_ns, base_ns=before_ns))
     lines.sort(key=lambda line: (-abs(line.ns), -abs(line.bytes), -abs(line.count), line.name))
-    shown, rest = lines[:BILL_LINES], lines[BILL_LINES:]
+    shown = [line for place, line in enumerate(lines) if place < BILL_LINES or line.owner != "op"]
+    rest = [line for line in lines[BILL_LINES:] if line.owner == "op"]
     if any(line.ns or line.count or line.bytes for line in rest):
         sums = [sum(getattr(line, key) for line in rest) for key in ("ns", "count", "bytes", "gil_wait_ns", "kernels")]
         shown.append(BillLine("others", f"{len(rest)} others", *sums))

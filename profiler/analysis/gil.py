@@ -7,9 +7,7 @@ from numpy.typing import NDArray
 
 from ..trace import Int64s, Trace
 from .among import among
-from .intervals import Cover
 from .paths import unique_pairs
-from .threads import threads
 
 WAIT, HELD = "GIL wait", "GIL held"  # begin the names of slices of category `gil`; a reason may follow
 THREAD = "Thread"  # argument of those slices: tid of the thread, whose slices are on another track
@@ -26,15 +24,6 @@ class GilWait:
     wait_ns: int
     hold_ns: int
     reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class GilHolder:
-    """A thread that held the GIL while another waited for it: how long, and for what share of all that waiting."""
-
-    name: str
-    ns: int
-    share: float
 
 
 def of_reason(what: str, reason: str) -> str:
@@ -130,26 +119,3 @@ def thread_tracks(trace: Trace, rows: Int64s) -> Int64s:
     pairs = zip(lanes.tolist(), tids.tolist(), strict=True)
     tracks = [by_thread.get((trace.tracks[lane].pid, number), lane) for lane, number in pairs]
     return np.array(tracks, dtype=np.int64)[which]
-
-
-def gil_holders(trace: Trace, waiter: int) -> list[GilHolder]:
-    """Those that kept the thread `waiter` waiting, the longest first; empty where it never waited, or for nobody."""
-    of_track, slices = threads(trace), trace.slices
-    waits = wait_rows(trace)
-    waits = waits[of_track[thread_tracks(trace, waits)] == waiter] if len(waits) else waits
-    waited = Cover.union(slices.start[waits], slices.duration[waits])
-    if not waited.total:
-        return []
-    rows = trace.select(category="gil")
-    held = np.array([text.startswith(HELD) for text in trace.strings], dtype=bool)
-    rows = rows[held[slices.name[rows]]]
-    holder = of_track[thread_tracks(trace, rows)]
-    found = []
-    for thread in np.unique(holder[holder != waiter]).tolist():
-        own = rows[holder == thread]
-        ns = (Cover.union(slices.start[own], slices.duration[own]) & waited).total
-        if ns:
-            track = trace.tracks[thread]
-            name = track.name.removesuffix(" GIL") or f"thread {track.tid}"
-            found.append(GilHolder(name, ns, ns / waited.total))
-    return sorted(found, key=lambda one: -one.ns)

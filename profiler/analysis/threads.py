@@ -15,3 +15,9 @@ def threads(trace: Trace) -> Int64s:
 def of_process(trace: Trace, thread: int) -> list[int]:
     """The tracks of the same process."""
     return [number for number, track in enumerate(trace.tracks) if track.pid == trace.tracks[thread].pid]
+
+
+def thread_name(trace: Trace, track: int) -> str:
+    """What a person calls the thread of a track, whose line may be that of the GIL alone."""
+    known = trace.tracks[track]
+    return known.name.removesuffix(" GIL") or f"thread {known.tid}"

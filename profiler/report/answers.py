@@ -7,17 +7,18 @@ import numpy as np
 from ..analysis.advice import Advice, advise
 from ..analysis.averages import OpAverage, key_averages
 from ..analysis.blocks import blocks
+from ..analysis.contention import blocked
 from ..analysis.critical import PathOwner, critical_path
 from ..analysis.devices import DeviceUse, device_use
 from ..analysis.diff import TraceDiff, diff
 from ..analysis.dispatch import Dispatch, dispatch
-from ..analysis.gil import GilHolder, gil_holders
 from ..analysis.growth import Growth, growth
 from ..analysis.memory import MemoryPeak, memory_curve, memory_peak
 from ..analysis.outliers import OutlierStep, outlier_steps
-from ..analysis.parts import StepParts, step_parts, step_thread
+from ..analysis.parts import StepParts, step_parts
 from ..analysis.roofline import OpRoof, roofline
 from ..analysis.summary import Summary, summarize
+from ..analysis.threads import thread_name
 from ..ceilings import Ceilings
 from ..trace import Json, Trace
 
@@ -32,6 +33,16 @@ class MemoryUse:
     fragmentation: float
     curve: tuple[int, ...]
     growth: Growth
+
+
+@dataclass(frozen=True, slots=True)
+class GilShare:
+    """How long, and in how many waits, one thread waited while another held the GIL; threads by name."""
+
+    waiter: str
+    holder: str
+    ns: int
+    waits: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +64,7 @@ class Answers:
     critical_tracks: int  # which the path is on
     critical_path: tuple[PathOwner, ...]
     memory: MemoryUse | None
-    gil_holders: tuple[GilHolder, ...]
+    gil: tuple[GilShare, ...]
     ceilings: Ceilings | None
     roofline: tuple[OpRoof, ...]
     diff: TraceDiff | None
@@ -83,7 +94,10 @@ def answers(trace: Trace, ceilings: Ceilings | None = None, base: Trace | None =
         critical_tracks=len({piece.track for piece in path.pieces}),
         critical_path=path.owners[:LISTED],
         memory=_memory(trace),
-        gil_holders=tuple(gil_holders(trace, step_thread(trace))),
+        gil=tuple(
+            GilShare(thread_name(trace, pair.waiter), thread_name(trace, pair.holder), pair.ns, pair.waits)
+            for pair in blocked(trace)[:LISTED]
+        ),
         ceilings=ceilings,
         roofline=tuple(roofline(trace, ceilings)[:LISTED]) if ceilings and not devices else (),
         diff=diff(base, trace) if base is not None else None,

@@ -296,12 +296,11 @@ def _memory(use: MemoryUse | None) -> Section | None:
 
 
 def _gil(it: Answers) -> Section | None:
-    if not it.gil_holders:
+    if not it.summary.gil_wait_ns:
         return None
-    rows = tuple((short(one.name), _time(one.ns), f"{one.share:.0%}") for one in it.gil_holders[:_FEW])
+    rows = tuple((short(pair.waiter), pair.holder, _time(pair.ns), plain(pair.waits)) for pair in it.gil[:_FEW])
     head = f"All threads together waited for it for {_time(it.summary.gil_wait_ns)}."
-    table = Table(("held it while the training thread waited", "time", "share of the waiting"), rows)
-    return Section("The GIL", (head,), (table,))
+    return Section("The GIL", (head,), (Table(("waited", "while held by", "time", "waits"), rows),) if rows else ())
 
 
 def _roofline(it: Answers) -> Section | None:

@@ -3,7 +3,7 @@
 import pytest
 
 from perflab.benchmarks.causes import explain
-from perflab.profiler.analysis.diff import OpDelta, TraceDiff
+from perflab.profiler.analysis.diff import BillLine, OpDelta, TraceDiff
 
 MIB = 2**20
 
@@ -25,7 +25,10 @@ def diff(
 ) -> TraceDiff:
     """A base step of 3.2 ms; without a `step`, all that it takes longer is in the ops."""
     both = step or (3_200_000, 3_200_000 + sum(op.self_ns for op in ops))
-    return TraceDiff(*both, ops, *peak, *gil)
+    waited = gil[1] - gil[0]
+    outside = both[1] - both[0] - sum(op.self_ns for op in ops) - waited
+    bill = (BillLine("wait", "GIL wait", waited, base_ns=gil[0]), BillLine("outside", "outside of ops", outside))
+    return TraceDiff(*both, ops, *peak, *gil, bill)
 
 
 def test_the_bill_of_a_one_hot_matmul() -> None:
@@ -89,11 +92,29 @@ def test_calls_and_bytes_are_exact() -> None:
     ]
 
 
+def test_each_wait_is_a_cause() -> None:
+    lines = (
+        BillLine("wait", "data wait", 2_400_000, base_ns=600_000),
+        BillLine("wait", "device sync", 700_000),
+        BillLine("wait", "garbage collection", -300_000, base_ns=400_000),
+        BillLine("outside", "outside of ops", 200_000, base_ns=100_000),
+    )
+    causes = explain(TraceDiff(4e6, 7e6, (), 0, 0, 0, 0, lines))
+    assert [(cause.kind, cause.text) for cause in causes.grew] == [
+        ("wait", "waiting for data: +2.4 ms a step (+400 %)"),
+        ("wait", "waiting for a device: +700 us a step"),
+        ("elsewhere", "outside ops (Python between them, input, waiting): +200 us a step"),
+    ]
+    assert [cause.text for cause in causes.shrank] == ["garbage collection: -300 us a step (-75.0 %)"]
+    assert sum(cause.ns for cause in (*causes.grew, *causes.shrank)) == 3e6
+
+
 def test_waiting_for_the_gil_is_a_cause() -> None:
-    cause = explain(diff(step=(1e6, 2e6), gil=(100_000, 900_000))).grew[-1]
+    cause, outside = explain(diff(step=(1e6, 2e6), gil=(100_000, 900_000))).grew
+    assert (outside.kind, outside.ns) == ("elsewhere", 200_000)
     assert (cause.kind, cause.ns, cause.share) == ("gil", 800_000, 0.8)
     assert cause.text == "waiting for the GIL: +800 us a step (+800 %)"
-    cause = explain(diff(step=(2e6, 1e6), gil=(900_000, 0))).shrank[-1]
+    cause, _ = explain(diff(step=(2e6, 1e6), gil=(900_000, 0))).shrank
     assert cause.text == "waiting for the GIL: -900 us a step (-100 %)"
 
 

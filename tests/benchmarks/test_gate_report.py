@@ -29,6 +29,7 @@ DIFF = TraceDiff(
     50_646_221,
     0,
     0,
+    bill=(),
 )
 RULE = (
     "A verdict needs p <= 0.05 (rank test over runs, corrected for the number of benchmarks) "
