@@ -53,8 +53,7 @@ class autocast(Mode):
 
 def get_autocast_dtype() -> DType | None:
     """The dtype of this thread's autocast; None: it is off."""
-    code = _core.set_autocast(-1)
-    _core.set_autocast(code)
+    code = _core.autocast_code()
     return None if code < 0 else DTYPES[code]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from . import _core, creation, random
 from ._core import Tensor
+from .autocast import autocast, get_autocast_dtype
 from .autograd import Function, backward, enable_grad
 from .autograd.saved import saved_tensors_hooks
 from .errors import AutogradError
@@ -47,18 +48,17 @@ class _State:
 
     def __init__(self, preserve_rng: bool) -> None:
         self._rng = random.get_rng_state() if preserve_rng else None
-        self._autocast = _core.set_autocast(-1)
-        _core.set_autocast(self._autocast)
+        self._dtype = get_autocast_dtype()
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        rng, autocast = random.get_rng_state(), _core.set_autocast(self._autocast)
+        rng = random.get_rng_state()
         if self._rng is not None:
             random.set_rng_state(self._rng)
         try:
-            yield
+            with autocast("cpu", self._dtype, enabled=self._dtype is not None):
+                yield
         finally:
-            _core.set_autocast(autocast)
             if self._rng is not None:
                 random.set_rng_state(rng)
 

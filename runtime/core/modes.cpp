@@ -18,9 +18,16 @@ struct Cast {
   Tensor leaf, cast;
   uint32_t version;
 };
-std::unordered_map<TensorImpl*, Cast>& cache() {
-  static thread_local std::unordered_map<TensorImpl*, Cast> casts;
-  return casts;
+using Casts = std::unordered_map<TensorImpl*, Cast>;
+Casts& cache() {
+  struct Owner {
+    Casts* casts = new Casts;
+    ~Owner() {  // not of a thread that ends within autocast: what the casts hold may need a Python that is gone
+      if (casts->empty()) delete casts;
+    }
+  };
+  static thread_local Owner owner;
+  return *owner.casts;
 }
 
 Tensor cast_to(TensorImpl* t, DType to) {

@@ -229,6 +229,11 @@ PyObject* set_autocast(PyObject*, PyObject* code) {
   return PyLong_FromLong(before);
 }
 
+// autocast_code(): the dtype's code, -1: it is off
+PyObject* autocast_code(PyObject*, PyObject*) {
+  return PyLong_FromLong(modes & kAutocast ? static_cast<int>(autocast_dtype) : -1);
+}
+
 // lowered(tensor): what autocast makes of it for an op that runs in 16-bit floats; itself when autocast is off.
 PyObject* lowered(PyObject*, PyObject* o) {
   if (!(modes & kAutocast) || !is_tensor(o)) return Py_NewRef(o);
@@ -271,6 +276,7 @@ PyMethodDef mode_functions[] = {{"push_dispatch_mode", push_dispatch_mode, METH_
                                 {"set_saved_hooks", set_saved_hooks, METH_VARARGS, nullptr},
                                 {"set_anomaly", set_anomaly, METH_VARARGS, nullptr},
                                 {"set_autocast", set_autocast, METH_O, nullptr},
+                                {"autocast_code", autocast_code, METH_NOARGS, nullptr},
                                 {"lowered", lowered, METH_O, nullptr},
                                 {"clear_autocast_cache", forget_casts, METH_NOARGS, nullptr},
                                 {"set_autocast_family", set_autocast_family, METH_VARARGS, nullptr},

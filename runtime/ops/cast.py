@@ -7,7 +7,7 @@ from ..device import check_device
 from ..op import sample
 from ..registry import composite, primitive
 from ..spec import DType, Spec, as_dtype, float32, float64
-from .grads import astype_like, unbroadcast
+from .grads import astype_like, flat, unbroadcast
 
 
 @primitive(
@@ -78,7 +78,7 @@ def assign(xp, a, value):
 
 @assign.vjp
 def _(ct, value: Spec):
-    return assign(ct, 0.0), unbroadcast(ct, value)  # what was there before has a gradient: zero
+    return flat(ct), unbroadcast(ct, value)  # what was there before has a gradient: zero
 
 
 copy_ = _core.inplace(assign)

@@ -1,5 +1,7 @@
 """autocast: dtypes by family of ops, nested, per thread; backward in the dtypes of forward."""
 
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -102,6 +104,18 @@ def test_it_is_a_decorator_and_on_for_one_thread() -> None:
         thread.start()
         thread.join()
     assert seen == [rt.float32]
+
+
+def test_a_process_may_end_within_it() -> None:
+    """With a weight cast, which is kept until the block ends."""
+    program = """
+from perflab import runtime as rt
+rt.autocast("cpu").__enter__()
+w = rt.ones(2, 2, requires_grad=True)
+print((w @ w).dtype)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "perflab.bfloat16\n", "")
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perflab import runtime as rt
-from perflab.runtime import Tensor, _core
+from perflab.runtime import Tensor, _core, nn
 
 
 def leaf(values: Any) -> Tensor:
@@ -224,3 +224,48 @@ def test_steps_with_hooks_and_views_leave_nothing_behind() -> None:
     for _ in range(20):
         step()
     assert live() == before
+
+
+def test_a_thousand_training_steps_with_everything_on_leave_nothing_behind() -> None:
+    model = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 2))
+    optimizer = rt.optim.AdamW(model.parameters(), lr=1e-3)
+    x, seen = rt.randn(3, 4), 0
+
+    class Square(rt.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Tensor) -> Tensor:
+            ctx.save_for_backward(a)
+            return a * a
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            return 2.0 * ctx.saved_tensors[0] * g
+
+    class Count(rt.DispatchMode):
+        def __dispatch__(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            nonlocal seen
+            seen += 1
+            return op(*args, **kwargs)
+
+    model[0].register_full_backward_hook(lambda module, grad_in, grad_out: None)
+    model[3].weight.register_post_accumulate_grad_hook(lambda p: None)
+
+    def step() -> None:
+        with Count(), rt.autocast("cpu", rt.bfloat16), rt.autograd.graph.save_on_cpu():
+            inner = rt.utils.checkpoint.checkpoint(model[:2], x, use_reentrant=False)
+            inner.register_hook(lambda g: g * 1.0)
+            out = Square.apply(model[2:](inner))
+            out.retain_grad()
+            loss = out.float().mean()
+        with Count():
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    for _ in range(3):
+        step()
+    before, ops = live(), seen
+    for _ in range(1000):
+        step()
+    assert live() == before
+    assert seen - ops == 1000 * ops // 3 > 20_000
