@@ -14,14 +14,13 @@ from .timeline import NO_COUNTER, Band, Window, bands
 
 @dataclass(frozen=True)
 class Outline:
-    """The timeline's bands and extent in ns, the stretch that it opens on, its steps and what its colours mean.
+    """The timeline's bands and extent in ns, its steps and what its colours mean.
 
     `highest` is the largest value of each band that is a counter, 0 of the others.
     """
 
     begin: int
     length: int
-    window: Window
     bands: tuple[Band, ...]
     highest: Sequence[float]
     steps: Sequence[Step]
@@ -38,12 +37,13 @@ class Outline:
             f"{_counted(self.slices, 'slice')} on {_counted(tracks, 'track')}{counted}, {units.duration(self.length)}"
         )
 
-    def data(self, address: str) -> dict[str, object]:
-        """For the page's module: where tiles come from, and everything in ns since the trace's first moment."""
+    def data(self, address: str, window: Window) -> dict[str, object]:
+        """For the page's module: where tiles come from, the stretch to open on, and all that does not change; in ns
+        since the trace's first moment."""
         return {
             "address": address,
             "length": self.length,
-            "window": {"start": self.window.start - self.begin, "end": self.window.end - self.begin},
+            "window": {"start": window.start - self.begin, "end": window.end - self.begin},
             "bands": [
                 asdict(band) | {"counter": band.counter != NO_COUNTER, "highest": highest}
                 for band, highest in zip(self.bands, self.highest, strict=True)
@@ -52,16 +52,15 @@ class Outline:
         }
 
 
-def outline(trace: Trace, window: Window, steps: Sequence[Step]) -> Outline:
-    """The outline of a trace that opens on `window`."""
+def outline(trace: Trace, steps: Sequence[Step]) -> Outline:
+    """The outline of a trace with these steps."""
     begin, end = trace.span()
     found = bands(trace)
-    ids, counts = np.unique(trace.slices.category, return_counts=True)
-    names = [trace.strings[index] for index in ids[np.argsort(-counts, kind="stable")].tolist()]
+    counts = np.bincount(trace.slices.category)
+    names = [trace.strings[index] for index in np.argsort(-counts, kind="stable").tolist() if counts[index]]
     return Outline(
         begin=begin,
         length=max(end - begin, 1),
-        window=window,
         bands=found,
         highest=[_highest(trace, band) for band in found],
         steps=steps,

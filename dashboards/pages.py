@@ -6,32 +6,22 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
-import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-
-from perflab.profiler.analysis.averages import key_averages
-from perflab.profiler.analysis.contention import blocked, convoys, gil_threads
-from perflab.profiler.analysis.gil import gil_waits
-from perflab.profiler.analysis.memory import memory_curve
-from perflab.profiler.analysis.steps import steps as steps_of
 
 from . import (
     assets,
     compare,
-    gil,
     graph,
     headline,
     intervals,
-    memory,
-    optable,
     series,
     stepchoice,
     theme,
     units,
 )
 from .errors import StepNotFound
-from .outline import outline
+from .study import study
 from .views import CompareView, RunRow, RunsView, RunView, SeriesLink, SeriesView, TraceView
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -59,41 +49,21 @@ def trace_page(view: TraceView) -> str:
 
     Raises StepNotFound where the step asked for is not in the trace.
     """
-    trace = view.trace
-    steps = steps_of(trace)
-    step = stepchoice.chosen(steps, view.step)
+    found = study(view.trace)
+    step = stepchoice.chosen(found.steps, view.step)
     if view.step is not None and step is None:
-        raise StepNotFound(view.step, [known.number for known in steps])
-    span = trace.span()
-    averages = key_averages(trace)
-    waits, gil_use = gil_waits(trace), gil_threads(trace)
-    curve = memory_curve(trace)
-    recorded = curve if len(curve.time) else None
-    window = stepchoice.window(step, span)
-    outlined = outline(trace, window, steps)
-    figures: dict[str, go.Figure] = {}
-    if recorded is not None:
-        figures["memory"] = memory.figure(recorded, steps, span)
-    if waits:
-        figures["gil"] = gil.figure(trace, waits, span)
+        raise StepNotFound(view.step, [known.number for known in found.steps])
+    window = stepchoice.window(step, found.span)
     return _render(
         "trace.html",
-        figures,
+        found.figures,
         section="Runs",
         view=view,
-        stats=headline.trace_stats(max(span[1] - span[0], 1), steps, averages, recorded, waits),
-        timeline=outlined,
-        timeline_data=_in_script(json.dumps(outlined.data(f"/api/traces/{view.id}/timeline"))),
-        choices=stepchoice.choices(steps, step),
-        ops=optable.rows(averages),
-        extent=f"{len(steps)} steps" if len(steps) > 1 else "the trace",
-        memory_note=memory.note(recorded, span[0]),
+        study=found,
+        timeline_data=_in_script(json.dumps(found.timeline.data(f"/api/traces/{view.id}/timeline", window))),
+        choices=stepchoice.choices(found.steps, step),
         colours={"allocated": theme.ALLOCATED, "reserved": theme.RESERVED},
-        gil_rows=gil.rows(trace, gil_use, max(span[1] - span[0], 1)),
-        gil_blocked=gil.blocked_rows(trace, blocked(trace)),
-        gil_note=gil.note(trace, gil_use),
-        gil_convoys=gil.convoy_notes(trace, convoys(trace)),
-        graph=graph.picture(trace, window),
+        graph=graph.picture(view.trace, window),
     )
 
 
@@ -105,7 +75,7 @@ def compare_page(view: CompareView | None) -> str:
     changed = view.diff is not None and any(op.self_ns for op in view.diff.ops)
     return _render(
         "compare.html",
-        {"ops": compare.figure(view.diff)} if view.diff and changed else {},
+        {"ops": compare.figure(view.diff).to_json(validate=False)} if view.diff and changed else {},
         section="Compare",
         view=view,
         headline=headline.compare_sentence(view),
@@ -123,7 +93,7 @@ def series_page(views: Sequence[SeriesView]) -> str:
     shown = views[:SERIES_LIMIT]
     return _render(
         "series.html",
-        {f"series-{number}": series.figure(view) for number, view in enumerate(shown)},
+        {f"series-{number}": series.figure(view).to_json(validate=False) for number, view in enumerate(shown)},
         section="Series",
         views=shown,
         left_out=len(views) - len(shown),
@@ -141,8 +111,9 @@ def error_page(status: int, title: str, sentence: str) -> str:
     return _render("error.html", section="", status=status, title=title, sentence=sentence)
 
 
-def _render(template: str, figures: Mapping[str, go.Figure] | None = None, **data: object) -> str:
-    texts = {key: _in_script(figure.to_json(validate=False)) for key, figure in (figures or {}).items()}
+def _render(template: str, figures: Mapping[str, str] | None = None, **data: object) -> str:
+    """A page; `figures` are JSON."""
+    texts = {key: _in_script(figure) for key, figure in (figures or {}).items()}
     return _environment().get_template(template).render(figures=texts, **data)
 
 

@@ -49,7 +49,8 @@ def bands(trace: Trace) -> tuple[Band, ...]:
     np.maximum.at(depths, trace.slices.track, trace.slices.depth + 1)
     order = _order(trace, np.flatnonzero(depths))
     parts = [(track, NO_COUNTER, int(depths[track])) for track in order]
-    counted = np.unique(np.stack((trace.counters.track, trace.counters.name)), axis=1).T.tolist()
+    codes = np.unique(trace.counters.track.astype(np.int64) * len(trace.strings) + trace.counters.name).tolist()
+    counted = [divmod(code, len(trace.strings)) for code in codes]
     ranks = _process_ranks(trace, [*order, *(track for track, _ in counted)])
     parts += [(track, name, 1) for track, name in counted]
     parts.sort(key=lambda part: (ranks[trace.tracks[part[0]].pid], part[1] != NO_COUNTER))

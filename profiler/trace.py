@@ -137,9 +137,9 @@ class ArgColumn:
 Args: TypeAlias = dict[str, ArgColumn]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Trace:
-    """A whole recording; make one with `TraceBuilder`, `chrome.read` or `profile`."""
+    """A whole recording; make one with `TraceBuilder`, `chrome.read` or `profile`. A trace equals itself alone."""
 
     strings: list[str]
     tracks: list[Track]

@@ -161,8 +161,8 @@ def test_bands_put_lanes_and_gil_below_their_thread_and_counters_last() -> None:
 def test_outline_opens_on_the_step_in_ns_of_the_timeline(training_trace: MakeTrace) -> None:
     trace = training_trace()
     found = steps(trace)
-    drawn = outline(trace, window(found[1], trace.span()), found)
-    data = drawn.data("/api/traces/7/timeline")
+    drawn = outline(trace, found)
+    data = drawn.data("/api/traces/7/timeline", window(found[1], trace.span()))
     assert data["window"] == {"start": found[1].start, "end": found[1].start + found[1].duration}
     assert data["steps"][1] == [3, found[1].start, found[1].duration]
     assert [kind.word for kind in drawn.legend] == ["ops", "kernels", "GIL", "autograd", "steps and annotations"]
