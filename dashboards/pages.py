@@ -144,6 +144,7 @@ def _environment() -> Environment:
         plot_templates=_in_script(json.dumps({name: made.to_plotly_json() for name, made in templates.items()})),
         none_mark=units.NONE,
         asset=assets.address,
+        timeline_modules=[name for name in assets.assets() if name.startswith("timeline/")],
     )
     return environment
 

@@ -57,21 +57,18 @@ class Tile:
 
 def tile(timeline: Timeline, start: int, end: int, width: int) -> Tile:
     """The tile from `start` to `end` in `width` bins; slices that only reach into it are in it too."""
-    columns = timeline.trace.slices
     bin_ns = max(-(-(end - start) // width), 1)
-    slices, row = timeline.touching(start, end)
-    begin = columns.start[slices] - timeline.begin
-    duration = columns.duration[slices]
     # A short slice that begins before the tile is part of the last bin of the tile before.
-    kept = (duration >= bin_ns) | (begin >= start)
-    slices, row, begin, duration = slices[kept], row[kept], begin[kept], duration[kept]
+    found = timeline.touching(start, end, least=bin_ns)
+    row, begin, stop = found.row, found.begin, found.end
+    duration = stop - begin
     first = _firsts(row, np.where(duration < bin_ns, (begin - start) // bin_ns, -1))
     if not len(first):
         first = np.empty(0, dtype=np.int64)
     count = np.diff(first, append=len(row))
-    stop, longest = begin + duration, _longest(duration, first, count)
+    longest = _longest(duration, first, count)
     row, entry = row[first], begin[first]
-    looks, look = _looks(timeline, slices[longest])
+    looks, look = _looks(timeline, found.slice[longest])
     rows, lengths = np.unique(row, return_counts=True)
     return Tile(
         start=start,
@@ -84,7 +81,7 @@ def tile(timeline: Timeline, start: int, end: int, width: int) -> Tile:
         length=stop[first + count - 1] - entry,
         count=count,
         busy=np.add.reduceat(duration, first) if len(first) else duration,
-        slice=_steps(slices[longest], row, 0),
+        slice=_steps(found.slice[longest], row, 0),
         look=look,
         counters=_counts(timeline.curves, start, end, bin_ns),
     )

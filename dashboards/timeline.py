@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perflab.profiler.analysis.gil import thread_tracks
+from perflab.profiler.analysis.steps import step_names
 from perflab.profiler.trace import Float64s, Int64s, Trace, Track
 
 NO_COUNTER = -1
@@ -39,7 +40,7 @@ class Band:
 
 def track_label(track: Track) -> str:
     """What a page calls a track."""
-    name = track.name or f"thread {track.tid}"
+    name = track.name or (track.tid if isinstance(track.tid, str) else f"thread {track.tid}")
     return f"{name} ({track.lane + 1})" if track.lane else name
 
 
@@ -72,17 +73,20 @@ def _process(track: Track) -> str:
 
 
 def _order(trace: Trace, tracks: npt.NDArray[np.int64]) -> list[int]:
-    """Tracks with each lane, and each track of a thread's GIL, after the thread that it belongs to."""
+    """Tracks with each lane, and each track of a thread's GIL, after the thread that it belongs to; threads with steps
+    come first."""
     base = {(track.pid, track.tid): number for number, track in enumerate(trace.tracks) if not track.lane}
     slices = trace.slices
     of_gil = np.flatnonzero(slices.category == trace.string_id("gil"))
     lanes, first = np.unique(slices.track[of_gil], return_index=True)
     owner = dict(zip(lanes.tolist(), thread_tracks(trace, of_gil[first]).tolist(), strict=True))
 
-    def place(track: int) -> tuple[int, bool, int, int]:
+    with_steps = set(np.unique(slices.track[np.isin(slices.name, list(step_names(trace)))]).tolist())
+
+    def place(track: int) -> tuple[bool, int, bool, int, int]:
         own = base.get((trace.tracks[track].pid, trace.tracks[track].tid), track)
         first = owner.get(own, own)
-        return first, own != first, own, trace.tracks[track].lane
+        return first not in with_steps, first, own != first, own, trace.tracks[track].lane
 
     return sorted(tracks.tolist(), key=place)
 
@@ -92,6 +96,21 @@ def _process_ranks(trace: Trace, tracks: Sequence[int]) -> dict[int | str, int]:
     for track in sorted(tracks):
         ranks.setdefault(trace.tracks[track].pid, len(ranks))
     return ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Touching:
+    """Slices with their rows and times, in ns since the timeline's begin."""
+
+    slice: Int64s
+    row: Int64s
+    begin: Int64s
+    end: Int64s
+
+
+def _joined(column: Int64s, spans: Sequence[slice]) -> Int64s:
+    # Ranges of a column are copied faster than its elements are gathered.
+    return np.concatenate([column[:0], *(column[span] for span in spans)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +152,23 @@ class Timeline:
         found: Int64s = self._first_row[columns.track[slices]] + columns.depth[slices]
         return found
 
-    def touching(self, start: int, end: int) -> tuple[Int64s, Int64s]:
-        """The slices that touch [start, end), sorted by row and start, and their rows."""
+    def touching(self, start: int, end: int, least: int) -> Touching:
+        """The slices that touch [start, end), sorted by row and start; of those that begin before it, only the ones
+        that last at least `least` ns."""
         rows = np.arange(self.rows)
         start, end = (min(max(time, 0), self.length + 1) for time in (start, end))
         begin, stop = rows * self._stride + start, rows * self._stride + end
-        low = np.minimum(np.searchsorted(self._ends, begin, side="right"), np.searchsorted(self._starts, begin))
-        count = np.maximum(np.searchsorted(self._starts, stop) - low, 0)
-        places = np.arange(count.sum()) + np.repeat(low - np.cumsum(count) + count, count)
-        return self.slice[places], np.repeat(rows, count)
+        first = np.searchsorted(self._starts, begin)
+        # At most one slice of a row reaches into the stretch from before: the one before the first that begins in it.
+        reaching = np.flatnonzero(np.searchsorted(self._ends, begin, side="right") < first)
+        before = first[reaching] - 1
+        first[reaching[self._ends[before] - self._starts[before] >= least]] -= 1
+        last = np.maximum(np.searchsorted(self._starts, stop), first)
+        spans = [slice(*span) for span in zip(first.tolist(), last.tolist(), strict=True)]
+        row = np.repeat(rows, last - first)
+        base = row * self._stride
+        slices, starts, ends = (_joined(column, spans) for column in (self.slice, self._starts, self._ends))
+        return Touching(slices, row, starts - base, ends - base)
 
     def beside(self, slice_: int) -> tuple[int, int]:
         """The slices before and after one on its row, -1 where there is none."""

@@ -2,8 +2,10 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..trace import Int64s, Trace
 
@@ -41,31 +43,36 @@ def stretch_totals(trace: Trace, start: int, end: int, tracks: Collection[int] |
         touches &= np.isin(slices.track, list(tracks))
     rows = np.flatnonzero(touches)
     total = np.minimum(slices.end[rows], end) - np.maximum(slices.start[rows], start)
-    own = self_times(slices.parent[rows], rows, total)
-    codes = slices.category[rows].astype(np.int64) * len(trace.strings) + slices.name[rows]
-    kinds, kind, count = np.unique(codes, return_inverse=True, return_counts=True)
-    totals, selves = (np.zeros(len(kinds), dtype=np.int64) for _ in range(2))
-    np.add.at(totals, kind, total)
-    np.add.at(selves, kind, own)
+    own = _self_times(slices.parent, rows, total)
+    # Counting by a small number for each pair of category and name is ten times as fast as sorting a million pairs.
+    categories, category = np.flatnonzero(np.bincount(slices.category)), np.zeros(len(trace.strings), dtype=np.int64)
+    category[categories] = np.arange(len(categories))
+    kind = category[slices.category[rows]] * len(trace.strings) + slices.name[rows]
+    count, totals, selves = (_sums(kind, values) for values in (None, total, own))
     found = [
         NameTotal(
             name=trace.strings[code % len(trace.strings)],
-            category=trace.strings[code // len(trace.strings)],
-            count=int(count[place]),
-            total_ns=int(totals[place]),
-            self_ns=int(selves[place]),
+            category=trace.strings[categories[code // len(trace.strings)]],
+            count=int(count[code]),
+            total_ns=int(totals[code]),
+            self_ns=int(selves[code]),
         )
-        for place, code in enumerate(kinds.tolist())
+        for code in np.flatnonzero(count).tolist()
     ]
     found.sort(key=lambda each: (-each.self_ns, -each.total_ns, each.name))
     return StretchTotals(start, end, tuple(found), len(rows), int(own.sum()))
 
 
-def self_times(parent: Int64s, rows: Int64s, total: Int64s) -> Int64s:
-    """`total` of each of the ascending `rows` less those of its children among them."""
-    own = total.copy()
-    place = np.searchsorted(rows, parent)
-    inside = (parent >= 0) & (place < len(rows))
-    inside[inside] = rows[place[inside]] == parent[inside]
-    np.subtract.at(own, place[inside], total[inside])
+def _sums(kind: Int64s, values: Int64s | None) -> NDArray[Any]:
+    return np.bincount(kind, values)  # floats count ns exactly up to 104 days
+
+
+def _self_times(parent: Int64s, rows: Int64s, total: Int64s) -> Int64s:
+    """`total` of each of `rows` less those of its children among them."""
+    place = np.full(len(parent) + 1, -1, dtype=np.int64)  # the last one for a parent of -1
+    place[rows] = np.arange(len(rows))
+    outer = place[parent[rows]]
+    inside = outer >= 0
+    taken = np.bincount(outer[inside], total[inside], minlength=len(rows))
+    own: Int64s = total - taken.astype(np.int64)
     return own

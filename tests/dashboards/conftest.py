@@ -220,6 +220,7 @@ QUIET = (
     "--disable-sync",
 )
 SIZES = ((1440, 900), (1024, 768), (390, 844))
+every_size = pytest.mark.parametrize("window", SIZES, indirect=True, ids=[f"{wide}x{high}" for wide, high in SIZES])
 
 
 @dataclass
@@ -281,10 +282,10 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="module", params=SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.fixture(scope="module")
 def window(browser: Browser, request: pytest.FixtureRequest) -> Iterator[BrowserContext]:
-    """A browser with a window of each size; it keeps its cache, so plotly is compiled once."""
-    width, height = request.param
+    """A browser with a window of the first size, or of those asked for with `every_size`; it keeps its cache."""
+    width, height = getattr(request, "param", SIZES[0])
     context = browser.new_context(viewport={"width": width, "height": height})
     yield context
     context.close()

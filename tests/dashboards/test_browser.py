@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, Page
 
-from .conftest import Watched
+from .conftest import Watched, every_size
 
 BASE, HEAD = "ba5e" * 10, "4ead" * 10
 PAGES = {
@@ -24,6 +24,7 @@ FIGURES = {"/traces/1": 2, f"/compare?base={BASE}&head={HEAD}": 1}
 pytestmark = pytest.mark.browser
 
 
+@every_size
 @pytest.mark.parametrize("path", PAGES)
 def test_page_is_whole(lab: str, watched: Watched, path: str) -> None:
     page = watched.visit(lab + path)
@@ -38,6 +39,7 @@ def test_page_is_whole(lab: str, watched: Watched, path: str) -> None:
     assert page.locator("[data-figure]").count() >= FIGURES.get(path, 0)
 
 
+@every_size
 @pytest.mark.parametrize("path", ["/", "/compare", "/series"])
 def test_empty_lab_says_what_to_do(empty_lab: str, watched: Watched, path: str) -> None:
     page = watched.visit(empty_lab + path)

@@ -7,7 +7,7 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from .conftest import Watched
+from .conftest import Watched, every_size
 
 pytestmark = pytest.mark.browser
 
@@ -41,7 +41,8 @@ def name_of(page: Page) -> str:
     return page.locator(".slice h3").inner_text()
 
 
-def test_op_is_found_shown_followed_and_shared(lab: str, browser: Browser, watched: Watched) -> None:
+@every_size
+def test_op_is_found_shown_followed_and_shared(lab: str, watched: Watched) -> None:
     page = watched.visit(f"{lab}/traces/1")
     whole = stretch_of_window(page)
     page.keyboard.press("Tab")

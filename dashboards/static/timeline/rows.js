@@ -182,7 +182,7 @@ export class Rows {
     const { context, colours } = this;
     const { time, high, last } = tile.curves.get(number);
     const floor = y - this.top + height;
-    const scale = (height - 4) / (this.bands[band].highest || 1);
+    const top = (value) => floor - (Math.max(value, 0) / (this.bands[band].highest || 1)) * (height - 4);
     const [low, end] = [Math.max(from, this.view.start), Math.min(to, this.view.end)];
     const first = Math.max(lowerBound(time, low, 0, time.length) - 1, 0);
     context.beginPath();
@@ -190,10 +190,10 @@ export class Rows {
     for (let at = first; at < time.length && time[at] < end; at++) {
       const x0 = this.x(Math.max(time[at], low));
       const x1 = Math.max(this.x(Math.min(time[at + 1] ?? end, end)), x0);
-      context.lineTo(x0, floor - high[at] * scale);
-      context.lineTo(Math.min(this.x(time[at] + tile.bin), x1), floor - high[at] * scale);
-      context.lineTo(Math.min(this.x(time[at] + tile.bin), x1), floor - last[at] * scale);
-      context.lineTo(x1, floor - last[at] * scale);
+      context.lineTo(x0, top(high[at]));
+      context.lineTo(Math.min(this.x(time[at] + tile.bin), x1), top(high[at]));
+      context.lineTo(Math.min(this.x(time[at] + tile.bin), x1), top(last[at]));
+      context.lineTo(x1, top(last[at]));
     }
     context.lineTo(this.x(end), floor);
     context.fillStyle = colours.accent;

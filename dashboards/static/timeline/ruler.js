@@ -74,7 +74,7 @@ export class Ruler {
       context.fillStyle = colours.line;
       context.fillRect(x, 0, 1, middle * 2);
       context.fillStyle = colours.muted;
-      context.fillText(moment(time, step), x + 4, middle + 0.5);
+      context.fillText(moment(time, step, view.end), x + 4, middle + 0.5);
     }
     this.#drawSteps(context, width, height);
   }

@@ -37,9 +37,9 @@ export function whole(count) {
   return count.toLocaleString("en");
 }
 
-// A moment to the precision of `step`: "1.234 ms".
-export function moment(ns, step) {
-  const [divisor, unit] = scaleOf(Math.max(ns, step), DURATIONS);
+// A moment to the precision of `step`, in the unit that `largest` is read best in: "1.234 ms".
+export function moment(ns, step, largest = ns) {
+  const [divisor, unit] = scaleOf(Math.max(largest, step), DURATIONS);
   const digits = Math.max(0, Math.ceil(Math.log10(divisor / step) - 1e-9));
   return `${(ns / divisor).toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${unit}`;
 }
