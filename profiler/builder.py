@@ -11,6 +11,8 @@ from .args import arg_column, by_row, joined_values, unique
 from .pages import FlowEnds, Intervals, Page, Pages, trace_of
 from .trace import ArgColumn, Args, Counters, Instants, Int32s, Int64s, Json, Trace, Track
 
+_START = np.iinfo(np.int64).min  # a time before any: of its slice
+
 
 class TraceBuilder:
     """Collects events; `build()` sorts and nests them, `take_page()` takes what was added so far as one page of many.
@@ -30,7 +32,7 @@ class TraceBuilder:
         self._slices = _Columns(np.int64, np.int64, np.int32, np.int32, np.int32)
         self._counters = _Columns(np.int64, np.int32, np.int32, np.float64)
         self._instants = _Columns(np.int64, np.int32, np.int32, np.int32)
-        self._flow_ends = _Columns(np.int64, np.int64, np.int32, np.bool_)
+        self._flow_ends = _Columns(np.int64, np.int64, np.int32, np.bool_, np.int64)
         self._flows = 0
         self._slice_args: dict[str, list[ArgColumn]] = defaultdict(list)
         self._instant_args: dict[str, list[ArgColumn]] = defaultdict(list)
@@ -109,9 +111,11 @@ class TraceBuilder:
         self.flow_ends(sources, ids, names, False)
         self.flow_ends(targets, ids, names, True)
 
-    def flow_ends(self, handles: ArrayLike, ids: ArrayLike, name: ArrayLike, is_target: bool) -> None:
-        """Add ends of arrows by columns, where the other ends are on another page."""
-        self._flow_ends.add(handles, ids, name, is_target)
+    def flow_ends(
+        self, handles: ArrayLike, ids: ArrayLike, name: ArrayLike, is_target: bool, time: ArrayLike = _START
+    ) -> None:
+        """Add ends of arrows by columns, where the other ends are on another page; `time` is where in the slice."""
+        self._flow_ends.add(handles, ids, name, is_target, time)
 
     def slice_args(
         self, key: str, handles: ArrayLike, values: NDArray[Any] | Sequence[Json], table: list[Json] | None = None
@@ -155,10 +159,11 @@ class TraceBuilder:
         by_time = np.argsort(time, kind="stable")
         instants = Instants(time[by_time], *(column[by_time] for column in instant_columns))
 
-        handles, *end_columns = self._flow_ends.take()
+        handles, *end_columns, time = self._flow_ends.take()
         rows = row_of_slice[handles]
         by_slice = np.argsort(rows, kind="stable")
-        ends = FlowEnds(rows[by_slice], *(column[by_slice] for column in end_columns))
+        time = np.maximum(time, intervals.start[rows])
+        ends = FlowEnds(rows[by_slice], *(column[by_slice] for column in (*end_columns, time)))
         return Page(
             intervals,
             instants,

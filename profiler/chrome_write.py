@@ -11,7 +11,8 @@
     ]}
 
 `ts` and `dur` are microseconds with three decimals, so a nanosecond is kept. A flow event follows its slice at once:
-readers that bind it to the last slice begun by then find the right one among slices that begin together.
+readers that bind it to the last slice begun by then find the right one among slices that begin together. Where a slice
+is the target of an arrow that begins later, the event stands in its midst: readers drop arrows that go back in time.
 
 The compiled core puts the lines together: in Python a million of them take seconds. Here names, tracks and values of
 arguments become the JSON that it copies. It is imported when something is written: reading needs none of it.
@@ -29,10 +30,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from .pages import FlowEnds, Intervals, Page, Pages, pages_of
+from .builder import TraceBuilder
+from .pages import Intervals, Page, Pages, pages_of
 from .trace import Args, Counters, Instants, Json, Trace, Track
 
 if TYPE_CHECKING:
@@ -75,6 +78,7 @@ def encode(trace: Trace | Pages) -> Iterator[bytes]:
     encoder = _Encoder(pages)
     for page in pages.pages:
         yield encoder.lines(page)
+    yield encoder.rest()
     yield LAST_LINES.encode()
 
 
@@ -134,17 +138,29 @@ class _Encoder:
             f',"pid":{to_json(track.pid)},"tid":{to_json(track.tid)},"ts":' for track in pages.tracks
         )
         self._tables: dict[int, tuple[list[Json], JsonTexts]] = {}  # by identity
+        self._loose = _LooseEnds()
 
     def lines(self, page: Page) -> bytes:
-        """The lines of a page."""
+        """The lines of a page, and the flow events of earlier slices whose time has come."""
         for name in self._names[len(self._strings) :]:
             self._strings.add(to_json(name).encode())
+        ends = self._loose.put_aside(page)
+        last = max((int(times[-1]) for times in _times(page) if len(times)), default=-math.inf)
+        return self._text(page, ends, self._loose.take(last))
+
+    def rest(self) -> bytes:
+        """The lines of the flow events that are left."""
+        nothing = TraceBuilder().take_page()
+        return self._text(nothing, self._loose.put_aside(nothing), self._loose.take(math.inf))
+
+    def _text(self, page: Page, ends: tuple[NDArray[Any], ...], loose_ends: tuple[NDArray[Any], ...]) -> bytes:
         lines: bytes = self._core.chrome_text(
             self._strings,
             self._tracks,
             _columns(page.slices),
             self._args(page.slice_args),
-            _columns(page.flow_ends),
+            ends,
+            loose_ends,
             _columns(page.instants),
             self._args(page.instant_args),
             _columns(page.counters),
@@ -174,11 +190,45 @@ class _Encoder:
         return made
 
 
+class _LooseEnds:
+    """Flow events in the midst of their slices, kept until their time has come: time, id, track, name, is target."""
+
+    def __init__(self) -> None:
+        self._columns: tuple[NDArray[Any], ...] = tuple(
+            np.empty(0, dtype=dtype) for dtype in (np.int64, np.int64, np.int32, np.int32, np.bool_)
+        )
+
+    def put_aside(self, page: Page) -> tuple[NDArray[Any], ...]:
+        """Take those of a page; the columns of its others are left: row, id, name, is target."""
+        ends, slices = page.flow_ends, page.slices
+        at_start = ends.time == slices.start[ends.row]
+        columns = (ends.row, ends.id, ends.name, ends.is_target)
+        if at_start.all():
+            return columns
+        late = ~at_start
+        found = (ends.time, ends.id, slices.track[ends.row], ends.name, ends.is_target)
+        joined = [np.concatenate((mine, its[late])) for mine, its in zip(self._columns, found, strict=True)]
+        order = np.argsort(joined[0], kind="stable")
+        self._columns = tuple(column[order] for column in joined)
+        return tuple(column[at_start] for column in columns)
+
+    def take(self, until: float) -> tuple[NDArray[Any], ...]:
+        """Those up to a time."""
+        count = int(np.searchsorted(self._columns[0], until, side="right"))
+        taken = tuple(column[:count] for column in self._columns)
+        self._columns = tuple(column[count:] for column in self._columns)
+        return taken
+
+
+def _times(page: Page) -> tuple[NDArray[Any], ...]:
+    return page.slices.start, page.instants.time, page.counters.time
+
+
 def _core() -> ModuleType:
     from perflab.runtime import _core as core
 
     return core
 
 
-def _columns(table: Intervals | FlowEnds | Instants | Counters) -> tuple[NDArray[Any], ...]:
+def _columns(table: Intervals | Instants | Counters) -> tuple[NDArray[Any], ...]:
     return tuple(getattr(table, column.name) for column in fields(table))

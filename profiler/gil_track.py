@@ -84,12 +84,12 @@ class GilTrack:
     def _add_holds(self, first: int, end: int) -> None:
         rows = self._held[first:end]
         handles = self._add(rows, self._acquired, self._released, self._held_name)
-        asked = self._ignored[rows] >= 0
-        self._builder.slice_args(IGNORED, handles[asked], self._ignored[rows[asked]])
+        requested = self._ignored[rows] >= 0
+        self._builder.slice_args(IGNORED, handles[requested], self._ignored[rows[requested]])
         low, high = np.searchsorted(self._holder[self._by_holder], (first, end))
         waits = self._by_holder[low:high]
-        targets = handles[self._holder[waits] - first]
-        self._builder.flow_ends(targets, self._flow[waits], self._builder.string(FLOW), True)
+        targets, asked = handles[self._holder[waits] - first], self._wait[self._waited[waits]]
+        self._builder.flow_ends(targets, self._flow[waits], self._builder.string(FLOW), True, asked)
 
     def _add(self, rows: Int64s, start: Int64s, end: Int64s, name: Int64s) -> Int64s:
         first = self._builder.slices(

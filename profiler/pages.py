@@ -36,12 +36,16 @@ class Intervals:
 
 @dataclass(frozen=True, slots=True)
 class FlowEnds:
-    """Ends of arrows at slices of a page, sorted by row; the two ends of an arrow have the same id."""
+    """Ends of arrows at slices of a page, sorted by row; the two ends of an arrow have the same id.
+
+    `time` is where it stands in its slice: the slice's start, or later, so that the arrow does not go back in time.
+    """
 
     row: Int64s
     id: Int64s
     name: Int32s
     is_target: NDArray[np.bool_]
+    time: Int64s
 
     def __len__(self) -> int:
         return len(self.row)
@@ -79,7 +83,8 @@ def _cut(trace: Trace) -> Iterator[Page]:
     rows = np.concatenate((flows.source, flows.target))
     order = np.argsort(rows, kind="stable")
     is_target, arrow = np.divmod(order, max(len(flows), 1))
-    ends = FlowEnds(rows[order], arrow + 1, flows.name[arrow], is_target.astype(bool))
+    time = np.concatenate((trace.slices.start[flows.source], _arrivals(trace)))
+    ends = FlowEnds(rows[order], arrow + 1, flows.name[arrow], is_target.astype(bool), time[order])
     slices, instants, counters = (
         _Cursor(times) for times in (trace.slices.start, trace.instants.time, trace.counters.time)
     )
@@ -95,6 +100,16 @@ def _cut(trace: Trace) -> Iterator[Page]:
             _args_at(trace.slice_args, own),
             _args_at(trace.instant_args, moments),
         )
+
+
+def _arrivals(trace: Trace) -> Int64s:
+    """Where each arrow ends: the start of its target. Into a hold of the GIL that began before the arrow does, and runs
+    still, it ends where it begins; such slices nest in nothing, so that a moment says which is meant."""
+    source, target = trace.slices.start[trace.flows.source], trace.slices.start[trace.flows.target]
+    runs = (target < source) & (source <= trace.slices.end[trace.flows.target])
+    is_hold = trace.slices.category[trace.flows.target] == trace.string_id("gil")
+    arrivals: Int64s = np.where(runs & is_hold, source, target)
+    return arrivals
 
 
 class _Cursor:

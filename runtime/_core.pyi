@@ -290,6 +290,7 @@ def chrome_text(
     slices: tuple[NDArray[Any], ...],
     slice_args: list[TextArg],
     flow_ends: tuple[NDArray[Any], ...],
+    loose_ends: tuple[NDArray[Any], ...],
     instants: tuple[NDArray[Any], ...],
     instant_args: list[TextArg],
     counters: tuple[NDArray[Any], ...],

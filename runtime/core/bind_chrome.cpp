@@ -23,6 +23,7 @@ using Values = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Arg = std::tuple<nb::bytes, Wide, Values, JsonTexts*>;
 using Slices = std::tuple<Wide, Wide, Narrow, Narrow, Narrow>;
 using FlowEnds = std::tuple<Wide, Wide, Narrow, Column<bool>>;
+using LooseEnds = std::tuple<Wide, Wide, Narrow, Narrow, Column<bool>>;
 using Instants = std::tuple<Wide, Narrow, Narrow, Narrow>;
 using Counters = std::tuple<Wide, Narrow, Narrow, Column<double>>;
 
@@ -70,12 +71,14 @@ std::vector<TextArg> text_args(const std::vector<Arg>& args) {
 }
 
 nb::bytes text(const JsonTexts& strings, const JsonTexts& tracks, const Slices& slices,
-               const std::vector<Arg>& slice_args, const FlowEnds& ends, const Instants& instants,
-               const std::vector<Arg>& instant_args, const Counters& counters) {
-  check_lengths(slices), check_lengths(ends), check_lengths(instants), check_lengths(counters);
+               const std::vector<Arg>& slice_args, const FlowEnds& ends, const LooseEnds& loose_ends,
+               const Instants& instants, const std::vector<Arg>& instant_args, const Counters& counters) {
+  check_lengths(slices), check_lengths(ends), check_lengths(loose_ends), check_lengths(instants);
+  check_lengths(counters);
   auto spans = [](const auto&... columns) { return std::tuple{span(columns)...}; };
   auto [start, duration, slice_track, slice_name, slice_category] = std::apply(spans, slices);
   auto [row, id, end_name, is_target] = std::apply(spans, ends);
+  auto [loose_time, loose_id, loose_track, loose_name, loose_target] = std::apply(spans, loose_ends);
   auto [time, track, name, category] = std::apply(spans, instants);
   auto [counter_time, counter_track, counter_name, value] = std::apply(spans, counters);
   TextSlices text_slices{start, duration, slice_track, slice_name, slice_category, text_args(slice_args)};
@@ -83,7 +86,8 @@ nb::bytes text(const JsonTexts& strings, const JsonTexts& tracks, const Slices& 
   Lines lines;
   {
     nb::gil_scoped_release release;
-    lines = chrome_text(strings, tracks, text_slices, {row, id, end_name, is_target}, text_instants,
+    lines = chrome_text(strings, tracks, text_slices, {row, id, end_name, is_target},
+                        {loose_time, loose_id, loose_track, loose_name, loose_target}, text_instants,
                         {counter_time, counter_track, counter_name, value});
   }
   return nb::bytes(lines.bytes.get(), lines.size);
@@ -179,8 +183,8 @@ void bind_chrome(nb::module_& m) {
       .def(nb::init<>())
       .def("add", [](JsonTexts& texts, nb::bytes text) { texts.add({text.c_str(), text.size()}); })
       .def("__len__", &JsonTexts::size);
-  m.def("chrome_text", text, "strings"_a, "tracks"_a, "slices"_a, "slice_args"_a, "flow_ends"_a, "instants"_a,
-        "instant_args"_a, "counters"_a);
+  m.def("chrome_text", text, "strings"_a, "tracks"_a, "slices"_a, "slice_args"_a, "flow_ends"_a, "loose_ends"_a,
+        "instants"_a, "instant_args"_a, "counters"_a);
   bind_parser(m);
 }
 

@@ -155,19 +155,21 @@ std::string_view JsonTexts::at(int64_t id) const {
 }
 
 Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, const TextSlices& slices,
-                  const TextFlowEnds& flow_ends, const TextInstants& instants, const TextCounters& counters) {
+                  const TextFlowEnds& flow_ends, const TextLooseEnds& loose_ends, const TextInstants& instants,
+                  const TextCounters& counters) {
   constexpr size_t line = 200;  // about; the text grows where it is not enough
-  Text out(line * (slices.start.size() + flow_ends.row.size() + instants.time.size() + counters.time.size()) + line);
+  Text out(line * (slices.start.size() + flow_ends.row.size() + loose_ends.time.size() + instants.time.size() +
+                   counters.time.size() + 1));
   Args slice_args(slices.args), instant_args(instants.args);
-  size_t slice = 0, end = 0, instant = 0, counter = 0;
-  auto put_flow_end = [&](size_t i) {
-    if (flow_ends.is_target[i])
+  size_t slice = 0, end = 0, loose = 0, instant = 0, counter = 0;
+  auto put_flow_end = [&](const auto& ends, size_t i, int32_t track, int64_t time) {
+    if (ends.is_target[i])
       out.put(",\n{\"ph\":\"f\",\"bp\":\"e\",\"cat\":");
     else
       out.put(",\n{\"ph\":\"s\",\"cat\":");
-    out.put(strings, flow_ends.name[i]), out.put(",\"name\":"), out.put(strings, flow_ends.name[i]);
-    out.put(",\"id\":"), out.put(flow_ends.id[i]);
-    out.put(tracks, slices.track[slice]), out.put_microseconds(slices.start[slice]);
+    out.put(strings, ends.name[i]), out.put(",\"name\":"), out.put(strings, ends.name[i]);
+    out.put(",\"id\":"), out.put(ends.id[i]);
+    out.put(tracks, track), out.put_microseconds(time);
     out.put("}");
   };
   auto put_slice = [&] {
@@ -176,7 +178,8 @@ Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, const TextS
     out.put(tracks, slices.track[slice]), out.put_microseconds(slices.start[slice]);
     out.put(",\"dur\":"), out.put_microseconds(slices.duration[slice]);
     slice_args.put(out, slice);
-    for (; end < flow_ends.row.size() && flow_ends.row[end] == static_cast<int64_t>(slice); ++end) put_flow_end(end);
+    for (; end < flow_ends.row.size() && flow_ends.row[end] == static_cast<int64_t>(slice); ++end)
+      put_flow_end(flow_ends, end, slices.track[slice], slices.start[slice]);
     ++slice;
   };
   auto put_instant = [&] {
@@ -193,14 +196,22 @@ Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, const TextS
     ++counter;
   };
   auto next = [](std::span<const int64_t> times, size_t at) { return at < times.size() ? times[at] : kNever; };
-  while (slice < slices.start.size() || instant < instants.time.size() || counter < counters.time.size()) {
+  for (;;) {
+    int64_t begin = next(slices.start, slice), tie = next(loose_ends.time, loose);
     int64_t moment = next(instants.time, instant), value = next(counters.time, counter);
-    if (slice < slices.start.size() && slices.start[slice] <= std::min(moment, value))
+    int64_t now = std::min({begin, tie, moment, value});
+    if (begin == now && slice < slices.start.size()) {
       put_slice();
-    else if (instant < instants.time.size() && moment <= value)
+    } else if (tie == now && loose < loose_ends.time.size()) {
+      put_flow_end(loose_ends, loose, loose_ends.track[loose], tie);
+      ++loose;
+    } else if (moment == now && instant < instants.time.size()) {
       put_instant();
-    else
+    } else if (counter < counters.time.size()) {
       put_counter();
+    } else {
+      break;
+    }
   }
   return out.take();
 }

@@ -62,14 +62,21 @@ struct TextFlowEnds {  // behind their slices, whose rows ascend
   std::span<const bool> is_target;
 };
 
+struct TextLooseEnds {  // in the midst of a slice that began before; times ascend
+  std::span<const int64_t> time, id;
+  std::span<const int32_t> track, name;
+  std::span<const bool> is_target;
+};
+
 struct Lines {
   std::unique_ptr<char[]> bytes;
   size_t size = 0;
   std::string_view view() const { return {bytes.get(), size}; }
 };
 
-// Of events at one time slices come first, each with its flow ends behind it, then instants, then counters.
+// Of events at one time slices come first, each with its flow ends behind it, then loose ends, instants, counters.
 Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, const TextSlices& slices,
-                  const TextFlowEnds& flow_ends, const TextInstants& instants, const TextCounters& counters);
+                  const TextFlowEnds& flow_ends, const TextLooseEnds& loose_ends, const TextInstants& instants,
+                  const TextCounters& counters);
 
 }  // namespace perflab

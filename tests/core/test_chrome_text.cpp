@@ -19,13 +19,13 @@ const JsonTexts tracks = texts({",\"tid\":7,\"ts\":", ",\"tid\":8,\"ts\":"});
 
 std::string moments(std::vector<int64_t> time, std::vector<TextArg> args = {}) {
   std::vector<int32_t> zeros(time.size(), 0);
-  return std::string(chrome_text(strings, tracks, {}, {}, {time, zeros, zeros, zeros, std::move(args)}, {}).view());
+  return std::string(chrome_text(strings, tracks, {}, {}, {}, {time, zeros, zeros, zeros, std::move(args)}, {}).view());
 }
 
 std::string value(double number) {
   int64_t time = 0;
   int32_t zero = 0;
-  Lines lines = chrome_text(strings, tracks, {}, {}, {}, {{&time, 1}, {&zero, 1}, {&zero, 1}, {&number, 1}});
+  Lines lines = chrome_text(strings, tracks, {}, {}, {}, {}, {{&time, 1}, {&zero, 1}, {&zero, 1}, {&number, 1}});
   std::string text(lines.view());
   size_t begin = text.find("value\":") + 7;
   return text.substr(begin, text.size() - begin - 2);
@@ -38,7 +38,7 @@ TEST(events_stand_in_the_order_of_time) {
   std::vector<int64_t> row{0, 1}, id{9, 9};
   std::vector<int32_t> flow{2, 2};
   bool target[] = {false, true};
-  Lines lines = chrome_text(strings, tracks, {start, duration, track, name, category, {}}, {row, id, flow, target},
+  Lines lines = chrome_text(strings, tracks, {start, duration, track, name, category, {}}, {row, id, flow, target}, {},
                             {moment, track, name, category, {}}, {counted, track, name, counts});
   CHECK(lines.view() == R"(,
 {"ph":"C","name":"add","tid":7,"ts":0.500,"args":{"value":64}},
@@ -49,7 +49,20 @@ TEST(events_stand_in_the_order_of_time) {
 {"ph":"X","cat":"cpu_op","name":"add","tid":8,"ts":2.000,"dur":0.007},
 {"ph":"f","bp":"e","cat":"flow","name":"flow","id":9,"tid":8,"ts":2.000},
 {"ph":"C","name":"add","tid":8,"ts":2.000,"args":{"value":0.5}})");
-  CHECK(chrome_text(strings, tracks, {}, {}, {}, {}).view().empty());
+  CHECK(chrome_text(strings, tracks, {}, {}, {}, {}, {}).view().empty());
+}
+
+TEST(a_loose_end_stands_behind_the_slices_of_its_time) {
+  std::vector<int64_t> start{1000, 2000}, duration{9000, 7}, time{2000, 30'000}, id{4, 5};
+  std::vector<int32_t> track{0, 1}, zero{0, 0}, flow{2, 2};
+  bool target[] = {true, true};
+  Lines lines = chrome_text(strings, tracks, {start, duration, track, zero, zero, {}}, {},
+                            {time, id, zero, flow, target}, {}, {});
+  CHECK(lines.view() == R"(,
+{"ph":"X","cat":"add","name":"add","tid":7,"ts":1.000,"dur":9.000},
+{"ph":"X","cat":"add","name":"add","tid":8,"ts":2.000,"dur":0.007},
+{"ph":"f","bp":"e","cat":"flow","name":"flow","id":4,"tid":7,"ts":2.000},
+{"ph":"f","bp":"e","cat":"flow","name":"flow","id":5,"tid":7,"ts":30.000})");
 }
 
 TEST(times_are_microseconds_exact_to_the_nanosecond) {

@@ -1,6 +1,7 @@
 """The GIL's records on the timeline."""
 
 import hashlib
+import json
 import threading
 import time
 from itertools import pairwise
@@ -90,6 +91,21 @@ def test_an_arrow_leads_from_each_wait_to_the_hold_it_waited_for() -> None:
     arrows = list(zip(trace.flows.source.tolist(), trace.flows.target.tolist(), strict=True))
     assert arrows == [(2, 1), (3, 1), (9, 8)]
     assert {trace.strings[name] for name in trace.flows.name} == {"gil"}
+
+
+def test_in_a_file_arrows_do_not_go_back_in_time(tmp_path: Path) -> None:
+    """Perfetto drops those that do. The arrow ends in the midst of the hold, at the moment of asking."""
+    trace = convert(records(HOLDS))
+    chrome.write(trace, tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    arrows = [(one["ph"], one["tid"] - 10_000_000, one["ts"]) for one in events if one["ph"] in "sf"]
+    assert arrows == [
+        *(("s", 7, 0.04), ("f", 8, 0.04)),
+        *(("s", 9, 0.05), ("f", 8, 0.05)),
+        *(("s", 9, 0.2), ("f", 8, 0.2)),
+    ]
+    again = chrome.read(tmp_path / "trace.json")
+    assert told(again)["flows"] == told(trace)["flows"]
 
 
 def test_perflabs_own_acquisitions_say_why() -> None:
