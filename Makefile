@@ -83,7 +83,7 @@ demo: build ## the whole way: train, profile, compare, gate, and the dashboard (
 bench: build $(VENV)/.test ## measure perflab itself
 	@$(PY) -m pytest benchmarks -q
 
-bench-peers: build $(VENV)/.torch ## the same beside PyTorch, interleaved
+bench-peers: build $(VENV)/.torch ## the same beside PyTorch, in turn, as a table with the goals (keep the machine quiet: some minutes)
 	@$(PY) -m pytest benchmarks -q
 
 # ---- checks

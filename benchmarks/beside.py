@@ -41,7 +41,10 @@ class Times:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A line of the table: what was measured, what came, and the goal in words with whether it was met."""
+    """A line of the table: what was measured, what came, and the goal in words with whether it was met.
+
+    also: what came of the peer with other settings, and the ratio to that.
+    """
 
     what: str
     ours: str
@@ -49,24 +52,26 @@ class Figure:
     value: str = ""
     goal: str = ""
     met: bool | None = None
+    also: str = ""
 
 
 @dataclass(slots=True)
 class Table:
-    """The figures of a session."""
+    """The figures of a session; `settings` are those that the figures' last column speaks of."""
 
     figures: list[Figure] = field(default_factory=list)
+    settings: str = ""
 
     def lines(self, peer: str) -> list[str]:
         """Aligned text; `peer` heads the other's column."""
         words = {None: "", True: "met", False: "missed"}
-        rows = [["", "perflab", peer, "ratio", "goal", ""]]
-        rows += [[it.what, it.ours, it.peer, it.value, it.goal, words[it.met]] for it in self.figures]
+        rows = [["", "perflab", peer, "ratio", "goal", "", self.settings]]
+        rows += [[it.what, it.ours, it.peer, it.value, it.goal, words[it.met], it.also] for it in self.figures]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return [
             "  ".join(
                 [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-            )
+            ).rstrip()
             for row in rows
         ]
 
@@ -141,10 +146,11 @@ class Measure:
         at_most: float | None = None,
         collect: bool = False,
         rounds: int = ROUNDS,
+        other: Sampler | None = None,
     ) -> None:
         """Times one statement on perflab and, where it is installed, on PyTorch: `make` gives its names for either.
 
-        With --benchmark-disable it runs once, on perflab.
+        other: PyTorch with other settings. With --benchmark-disable it runs once, on perflab.
         """
         if self.benchmark.disabled:
             timer = timeit.Timer(text, globals=dict(make(self.ours)))
@@ -153,6 +159,8 @@ class Measure:
         samplers = {"perflab": statement(text, make(self.ours), collect=collect)}
         if self.torch:
             samplers["torch"] = statement(text, make(self.torch), collect=collect)
+            if other:
+                samplers["other"] = other
         times = self.in_turn(samplers, rounds)
         goal = "" if at_most is None else f"<= {at_most:g}"
         if "torch" not in times:
@@ -161,7 +169,9 @@ class Measure:
         ratio = times["perflab"].least / times["torch"].least
         self.benchmark.extra_info["ratio"] = ratio
         met = None if at_most is None else ratio <= at_most
-        self.table.figures.append(Figure(what, str(times["perflab"]), str(times["torch"]), f"{ratio:.3f}", goal, met))
+        also = f"{times['other']} {times['perflab'].least / times['other'].least:.3f}" if other else ""
+        ours, peer = str(times["perflab"]), str(times["torch"])
+        self.table.figures.append(Figure(what, ours, peer, f"{ratio:.3f}", goal, met, also))
 
     def figure(
         self, what: str, ours: str, peer: str = "", value: str = "", goal: str = "", met: bool | None = None

@@ -1,4 +1,4 @@
-"""The training steps that are measured: five small models, the same text on perflab.runtime and on PyTorch.
+"""The training steps that are measured: six small models, the same text on perflab.runtime and on PyTorch.
 
 mlp_tiny     inputs 32x64; Linear 64-64, relu, Linear 64-10; SGD
 mlp_medium   inputs 256x784; Linear 784-512-512-10 with relu between; Adam
@@ -6,6 +6,7 @@ transformer  8x32 characters of 64; width 64, 4 heads, 2 blocks that normalise f
              mask that is added; attention spelled as matmul, softmax, matmul; AdamW
 cnn          inputs 64x1x8x8; two times conv 3x3, relu, pool 2, to 16 and 32 channels; Linear 128-10; SGD, momentum
 lstm         50 steps of 32x32; width 64, the cell from elementary ops; Linear 64-10 of the last state; SGD
+lstm_layer   the same with nn.LSTM
 """
 
 import importlib
@@ -69,8 +70,8 @@ class _Maker:
             model = nn.Sequential(*layers)
             optimizer = optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
             return model, optimizer, self.normal(64, 1, 8, 8), self.integers(10, 64)
-        assert name == "lstm", name
-        model = self.lstm(32, 64)
+        assert name in ("lstm", "lstm_layer"), name
+        model = self.lstm(32, 64) if name == "lstm" else self.lstm_layer(32, 64)
         return model, optim.SGD(model.parameters(), lr=0.01), self.normal(50, 32, 32), self.integers(10, 32)
 
     def lstm(self, inputs: int, width: int) -> Any:
@@ -92,6 +93,19 @@ class _Maker:
                     cell = library.sigmoid(forget) * cell + library.sigmoid(into) * library.tanh(new)
                     state = library.sigmoid(out) * library.tanh(cell)
                 return self.out(state)
+
+        return Lstm()
+
+    def lstm_layer(self, inputs: int, width: int) -> Any:
+        nn = self.nn
+
+        class Lstm(nn.Module):  # type: ignore[misc, name-defined]
+            def __init__(self) -> None:
+                super().__init__()
+                self.layer, self.out = nn.LSTM(inputs, width), nn.Linear(width, 10)
+
+            def forward(self, x: Any) -> Any:
+                return self.out(self.layer(x)[0][-1])
 
         return Lstm()
 
