@@ -133,6 +133,21 @@ def arange(
     return converted(values, dtype).requires_grad_(requires_grad)
 
 
+def logspace(
+    start: float,
+    end: float,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` numbers, from base to the power start to base to the power end, in equal ratios."""
+    check_device(device)
+    return converted(np.logspace(start, end, steps, base=base), dtype).requires_grad_(requires_grad)
+
+
 def linspace(
     start: complex,
     stop: complex | None = None,

@@ -133,7 +133,7 @@ def primitive(
 
 def pointwise(
     *,
-    source: str,
+    source: str | None,
     flops: int = 1,
     dtype: str = "promote",
     kinds: str = "bif",
@@ -146,7 +146,8 @@ def pointwise(
 ) -> Callable[[Callable[..., Any]], Any]:
     """Declare an op that works element by element, broadcasting its inputs.
 
-    source: the C expression for one element, inputs in braces. flops: for each element. The samples come by themselves.
+    source: the C expression for one element, inputs in braces; None where C has none: it is not fused. flops: for each
+    element. The samples come by themselves.
     """
 
     def declare(body: Callable[..., Any]) -> Any:

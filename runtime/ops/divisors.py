@@ -3,7 +3,7 @@
 from ..registry import pointwise
 
 
-@pointwise(source="gcd({a}, {b})", kinds="i", differentiable=False)
+@pointwise(source=None, kinds="i", differentiable=False)
 def gcd(xp, a, b):
     """The largest integer that divides both; 0 for two zeros.
 
@@ -13,7 +13,7 @@ def gcd(xp, a, b):
     return xp.gcd(a, b)
 
 
-@pointwise(source="lcm({a}, {b})", kinds="i", differentiable=False)
+@pointwise(source=None, kinds="i", differentiable=False)
 def lcm(xp, a, b):
     """The smallest positive integer that both divide; 0 where one is 0.
 

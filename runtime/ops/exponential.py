@@ -7,9 +7,10 @@ import numpy as np
 
 from ..op import sample
 from ..registry import composite, pointwise
-from ..spec import Axes
+from ..spec import Axes, complex128, float64
+from .cast import astype
 from .grads import unbroadcast
-from .pointwise import abs, exp, log, sigmoid, where
+from .pointwise import abs, exp, log, pow, sigmoid, where
 from .reduce import amax, sum
 
 
@@ -215,3 +216,18 @@ def logsumexp(a: Any, axis: Axes = None, keepdims: bool = False, *, dim: Axes = 
     top = where(abs(top) < math.inf, top, 0)  # an infinite one would give NaN
     total = log(sum(exp(a - top), axis=axis, keepdims=keepdims))
     return total + top.reshape(total.shape)
+
+
+@composite(
+    samples=(sample(np.array([[0.5, 2.0, 1.5]]), np.array([2.0, -1.0, 0.3])), sample(np.array(3.0), np.array(2.0)))
+)
+def float_power(a: Any, exponent: Any) -> Any:
+    """a to the power of the exponent, computed in float64, or complex128: so that integers have negative powers too.
+
+    >>> float_power(tensor([2, 4]), -1).tolist()
+    [0.5, 0.25]
+    """
+    tensors = [x for x in (a, exponent) if hasattr(x, "dtype")]
+    wide = complex128 if any(x.dtype.is_complex for x in tensors) else float64
+    a, exponent = (astype(x, wide, copy=False) if hasattr(x, "dtype") else x for x in (a, exponent))
+    return pow(a, exponent)

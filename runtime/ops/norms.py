@@ -11,6 +11,7 @@ from .decomposition import svdvals
 from .grads import flat
 from .pointwise import abs, where
 from .reduce import amax, amin, expand_reduced, sum
+from .shape import unsqueeze
 
 
 @primitive(
@@ -107,3 +108,18 @@ def norm(
     """
     ord = 2.0 if p == "fro" else p
     return vector_norm(a, axis=dim if axis is None else axis, keepdims=keepdims or keepdim, ord=ord)
+
+
+@composite(
+    samples=(sample((2, 3), (4, 3)), sample((2, 1, 3), (2, 3), p=1.0), sample((2, 3), (1, 3), p=math.inf)),
+    method=False,
+)
+def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
+    """The distance, the vector norm p, of each row of x1 from each of x2: (..., m, k) and (..., n, k) give (..., m, n).
+
+    >>> cdist(tensor([[0.0, 0.0]]), tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
+    [[5.0, 1.0]]
+    """
+    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(f"cdist: {x1.shape} and {x2.shape} are no matrices with rows of one length")
+    return vector_norm(unsqueeze(x1, -2) - unsqueeze(x2, -3), axis=-1, ord=p)

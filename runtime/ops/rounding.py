@@ -201,3 +201,13 @@ def fmod(xp, a, b):
 @fmod.vjp
 def _(ct, a, b):
     return unbroadcast(ct, a), unbroadcast(-ct * trunc(a / b), b)
+
+
+@pointwise(source="{a} != {a} ? {a} : {a} < 0 ? 0 : {a} > 0 ? 1 : {values}", flops=3, kinds="bif", differentiable=False)
+def heaviside(xp, a, values):
+    """0 where a is negative, 1 where it is positive, `values` where it is 0. No gradient.
+
+    >>> heaviside(tensor([-2.0, 0.0, 3.0]), 0.5).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return xp.where(a != a, a, xp.where(a < 0, 0, xp.where(a > 0, 1, values)))

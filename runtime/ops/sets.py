@@ -104,6 +104,27 @@ def unique(a, sorted=True, return_inverse=False, return_counts=False, axis=None)
     return tuple(asked) if len(asked) > 1 else found.values
 
 
+@composite(samples=(sample((4,)), sample((2, 3)), sample((3, 2), axis=0)))
+def unique_consecutive(a, return_inverse=False, return_counts=False, axis=None):
+    """a flattened, or its parts along an axis, without those that equal the one before; with inverse and counts.
+
+    >>> unique_consecutive(tensor([1, 1, 2, 1]), return_counts=True)[1].tolist()
+    [2, 1, 1]
+    """
+    at = 0 if axis is None else place(axis, a.ndim, "unique_consecutive")
+    flat = reshape(a, (-1,)) if axis is None else a
+    rows = np.moveaxis(np.asarray(flat.detach()), at, 0)
+    new = np.ones(rows.shape[0], bool)
+    new[1:] = (rows[1:] != rows[:-1]).reshape(rows.shape[0] - 1, -1).any(1) if rows.shape[0] > 1 else new[1:]
+    places = np.flatnonzero(new)
+    asked = [take(flat, _core.from_numpy(places), at)]
+    if return_inverse:
+        asked.append(_core.from_numpy((np.cumsum(new) - 1).reshape(a.shape if axis is None else -1)))
+    if return_counts:
+        asked.append(_core.from_numpy(np.diff(places, append=rows.shape[0])))
+    return tuple(asked) if len(asked) > 1 else asked[0]
+
+
 @composite(samples=(sample(np.array([1, 3, 1])), sample(np.array([0, 2]), weights=np.array([0.5, 2.0]), minlength=4)))
 def bincount(a, weights=None, minlength=0):
     """How often each of 0, 1, 2, ... is in a, or the sum of their weights; a has one axis of ints from 0.

@@ -88,6 +88,30 @@ def std(
 
 
 @composite(samples=_SAMPLES)
+def var_mean(a: Any, axis: Axes = None, **given: Any) -> Any:
+    """The variance and the mean over the axes, with var's arguments.
+
+    >>> [x.item() for x in var_mean(tensor([1.0, 3.0]))]
+    [1.0, 2.0]
+    """
+    return var(a, axis, **given), mean(a, axis, **_of_mean(given))
+
+
+@composite(samples=_SAMPLES)
+def std_mean(a: Any, axis: Axes = None, **given: Any) -> Any:
+    """The standard deviation and the mean over the axes, with var's arguments.
+
+    >>> [x.item() for x in std_mean(tensor([1.0, 3.0]))]
+    [1.0, 2.0]
+    """
+    return std(a, axis, **given), mean(a, axis, **_of_mean(given))
+
+
+def _of_mean(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name not in ("correction", "unbiased")}
+
+
+@composite(samples=_SAMPLES)
 def nansum(a: Any, axis: Axes = None, keepdims: bool = False, *, dim: Axes = None, keepdim: bool = False) -> Any:
     """The sum over the axes of the elements that are not NaN, of all by default.
 

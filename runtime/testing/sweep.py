@@ -51,9 +51,7 @@ def check_kind(entry: Entry, name: str, samples: Sequence[Sample] | None = None)
     if done:
         return f"{done} samples"
     if not refused:
-        raise AssertionError(
-            f"{entry.name}: none of its samples allows the check '{name}': add a larger one, of shapes"
-        )
+        raise AssertionError(f"{entry.name}: no sample allows the check '{name}': add a larger one, of shapes")
     return f"refused: {refused}"
 
 
