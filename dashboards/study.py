@@ -6,10 +6,12 @@ from weakref import WeakKeyDictionary
 
 import plotly.graph_objects as go
 
+from perflab.profiler.analysis.advice import Advice, advise
 from perflab.profiler.analysis.averages import key_averages
 from perflab.profiler.analysis.contention import blocked, convoys, gil_threads
 from perflab.profiler.analysis.gil import gil_waits
 from perflab.profiler.analysis.memory import memory_curve
+from perflab.profiler.analysis.parts import WORDS, PartShare, part_shares, step_parts
 from perflab.profiler.analysis.steps import Step, steps
 from perflab.profiler.trace import Trace
 
@@ -26,6 +28,8 @@ class Study:
     figures: Mapping[str, str]
     timeline: Outline
     stats: Sequence[headline.Stat]
+    advice: Sequence[Advice]
+    parts: Sequence[tuple[str, PartShare]]
     ops: Sequence[optable.OpRow]
     extent: str
     memory_note: str
@@ -64,6 +68,8 @@ def _study(trace: Trace) -> Study:
         figures={key: figure.to_json(validate=False) for key, figure in figures.items()},
         timeline=outline(trace, found),
         stats=headline.trace_stats(length, found, averages, recorded, waits),
+        advice=advise(trace),
+        parts=[(WORDS[part.part], part) for part in part_shares(step_parts(trace))],
         ops=optable.rows(averages),
         extent=f"{len(found)} steps" if len(found) > 1 else "the trace",
         memory_note=memory.note(recorded, span[0]),

@@ -1,8 +1,6 @@
 """The array API's linear algebra, as PyTorch's torch.linalg names it. Leading axes are a batch.
 
-Gradients: cholesky, cross, det, diagonal, inv, matmul, matrix_norm (but those of singular values), matrix_power,
-matrix_transpose, outer, slogdet, solve, tensordot, trace, vecdot, vector_norm. The others have none. What LAPACK
-cannot do, such as to invert a singular matrix, raises LinAlgError.
+All have gradients but matrix_rank. What LAPACK cannot do, such as to invert a singular matrix, raises LinAlgError.
 """
 
 from typing import Any

@@ -5,7 +5,7 @@ import hashlib
 import io
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +38,14 @@ class Blobs(Protocol):
 
     def open(self, sha256: str) -> BinaryIO:
         """The kept bytes of that hash; raises NotFound."""
+        ...
+
+    def keep_derived(self, sha256: str, write: Callable[[BinaryIO], None]) -> None:
+        """Keep what was made of a blob and can be made again; where it cannot be kept, it is made again each time."""
+        ...
+
+    def open_derived(self, sha256: str) -> BinaryIO | None:
+        """What was made of the blob of that hash; None where it was not kept."""
         ...
 
 
@@ -83,6 +91,27 @@ class FolderBlobs:
         except FileNotFoundError:
             raise _missing(sha256) from None
 
+    def keep_derived(self, sha256: str, write: Callable[[BinaryIO], None]) -> None:
+        target = self._derived(sha256)
+        with contextlib.suppress(OSError):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as file:
+                try:
+                    write(file)  # type: ignore[arg-type]
+                    file.flush()
+                    os.replace(file.name, target)
+                except BaseException:
+                    os.unlink(file.name)
+                    raise
+
+    def open_derived(self, sha256: str) -> BinaryIO | None:
+        with contextlib.suppress(OSError):
+            return open(self._derived(sha256), "rb")
+        return None
+
+    def _derived(self, sha256: str) -> Path:
+        return self._folder / "derived" / sha256[:2] / sha256
+
     def _path(self, sha256: str) -> Path:
         return self._folder / sha256[:2] / sha256
 
@@ -92,6 +121,7 @@ class MemoryBlobs:
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}
+        self.derived: dict[str, bytes] = {}
 
     @contextlib.contextmanager
     def stage(self, stream: BinaryIO) -> Iterator[Staged]:
@@ -108,6 +138,14 @@ class MemoryBlobs:
             return io.BytesIO(self.kept[sha256])
         except KeyError:
             raise _missing(sha256) from None
+
+    def keep_derived(self, sha256: str, write: Callable[[BinaryIO], None]) -> None:
+        file = io.BytesIO()
+        write(file)
+        self.derived[sha256] = file.getvalue()
+
+    def open_derived(self, sha256: str) -> BinaryIO | None:
+        return io.BytesIO(self.derived[sha256]) if sha256 in self.derived else None
 
 
 def _missing(sha256: str) -> NotFound:

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 from perflab.benchmarks import formats
 from perflab.benchmarks.errors import BenchmarkError
 from perflab.benchmarks.machine import Machine
-from perflab.profiler import importers
+from perflab.profiler import columns_file, importers
 from perflab.profiler.analysis.summary import summarize
 from perflab.profiler.doctor import examine
 from perflab.profiler.errors import ProfilerError
@@ -45,8 +45,11 @@ def ingest(store: Store, blobs: Blobs, stream: BinaryIO, label: Label) -> Upload
     label = dataclasses.replace(label, name=_shown(label.name))
     try:
         with blobs.stage(stream) as staged:
-            arrival = _read(staged, label)
-            return store.add(arrival, lambda: blobs.keep(staged))
+            arrival, trace = _read(staged, label)
+            upload = store.add(arrival, lambda: blobs.keep(staged))
+            if trace is not None:
+                blobs.keep_derived(staged.sha256, lambda file: columns_file.save(trace, file))
+            return upload
     except OSError as error:
         raise LabRefused(
             f"the lab cannot keep {label.name} ({error.strerror or error}); look at its disk and rights, then try again"
@@ -70,12 +73,12 @@ def parse_machine(text: str) -> Machine:
         ) from None
 
 
-def _read(staged: Staged, label: Label) -> Arrival:
+def _read(staged: Staged, label: Label) -> tuple[Arrival, Trace | None]:
     if staged.size == 0:
         raise Refused(f"{label.name} is empty; write it again and upload it then")
     try:
         if _kind(staged.path) == "benchmarks":
-            return _read_benchmarks(staged, label)
+            return _read_benchmarks(staged, label), None
         return _read_trace(staged, label)
     except (BenchmarkError, ProfilerError) as error:
         raise Refused(str(error).replace(staged.path.name, label.name)) from error
@@ -110,14 +113,14 @@ def _read_benchmarks(staged: Staged, label: Label) -> Arrival:
     )
 
 
-def _read_trace(staged: Staged, label: Label) -> Arrival:
+def _read_trace(staged: Staged, label: Label) -> tuple[Arrival, Trace]:
     found = importers.read(staged.path, LARGEST_TRACE)
     trace = found.trace
     if not (len(trace.slices) or len(trace.counters) or len(trace.instants)):
         lost = next((f" {finding.what}" for finding in found.findings if finding.severity == "error"), "")
         raise Refused(f"{label.name} is a trace without events; record at least one step and upload it again.{lost}")
     told = trace.metadata
-    return _arrival(
+    arrival = _arrival(
         staged,
         label,
         Origin(project=_text(told.get("project")), commit=_text(told.get("commit")), branch=_text(told.get("branch"))),
@@ -128,6 +131,7 @@ def _read_trace(staged: Staged, label: Label) -> Arrival:
         dirty=told.get("dirty") is True,
         summary=dataclasses.asdict(summarize(trace)) | {"health": _health(found)},
     )
+    return arrival, trace
 
 
 def _health(found: importers.Import) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """A lab as its users see it, wherever it is: `LocalLab` over a store and blobs, `RemoteLab` (remote.py) over HTTP."""
 
+import contextlib
 import io
 from collections.abc import Callable
 from functools import lru_cache
@@ -7,7 +8,8 @@ from pathlib import Path
 from typing import BinaryIO, Protocol, Self
 
 from perflab.benchmarks.gate import GateOptions
-from perflab.profiler import importers
+from perflab.profiler import columns_file, importers
+from perflab.profiler.errors import TraceFormatError
 from perflab.profiler.trace import Trace as FullTrace
 
 from .ask import ask_lab
@@ -123,8 +125,13 @@ class Lab(Protocol):
 
 
 def _events(blobs: Blobs, sha256: str) -> FullTrace:
+    if columns := blobs.open_derived(sha256):
+        with columns, contextlib.suppress(TraceFormatError):  # written by another version
+            return columns_file.load(columns)
     with blobs.open(sha256) as file:
-        return importers.read(file).trace
+        trace = importers.read(file).trace
+    blobs.keep_derived(sha256, lambda file: columns_file.save(trace, file))
+    return trace
 
 
 class LocalLab:

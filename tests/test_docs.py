@@ -168,8 +168,9 @@ def test_the_sentences_of_the_gate_that_could_not_judge() -> None:
     ]
 
 
-def test_what_the_page_for_pytorch_s_users_shows_is_so() -> None:
-    page = ROOT / "docs/pytorch.md"
+@pytest.mark.parametrize("name", ["pytorch.md", "answers.md"])
+def test_what_a_page_shows_is_so(name: str) -> None:
+    page = ROOT / "docs" / name
     test = doctest.DocTestParser().get_doctest(page.read_text(encoding="utf-8"), {"rt": rt}, page.name, str(page), 0)
     report: list[str] = []
     options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL

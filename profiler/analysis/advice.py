@@ -15,7 +15,7 @@ from .dispatch import dispatch
 from .growth import growth
 from .ops import ops
 from .outliers import outlier_steps
-from .parts import PARTS, bounds, part_covers, part_ns, step_parts, step_thread
+from .parts import PARTS, WORDS, bounds, part_covers, part_ns, step_parts, step_thread
 from .roofline import roofline
 from .threads import thread_name, threads
 
@@ -224,7 +224,7 @@ def _outliers(it: _Loop) -> Iterator[Advice]:
         yield Advice(
             "Find out why some steps are slow",
             f"steps {numbers} stand out of {it.steps}: step {worst.number} takes {_time(worst.duration)} in"
-            f" place of {_time(worst.usual_ns)}, {_time(ns)} of it more in {part}",
+            f" place of {_time(worst.usual_ns)}, {_time(ns)} of it more in {WORDS[part]}",
             "look at that step on the timeline; the first step warms caches up: leave it out with schedule(warmup=1)",
             sum(step.excess_ns for step in slow) / it.steps,
         )

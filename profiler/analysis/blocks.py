@@ -50,8 +50,9 @@ def blocks(trace: Trace) -> Blocks:
     """The blocks of a trace; none where it knows no memory.
 
     A category that the trace does not tell is inferred. Born in the forward pass: an activation where it lives into the
-    backward pass, else temporary. Born in the backward pass: a gradient where it outlives the pass. Born in the
-    optimizer's step: optimizer state where it outlives the step of the loop. Born while waiting for data: an input.
+    backward pass of its step, temporary where it goes before the step ends. Born in the backward pass: a gradient where
+    it outlives the pass. Born in the optimizer's step: optimizer state where it outlives the step of the loop. Born
+    while waiting for data: an input.
     """
     rows = changes(trace)
     args, count = trace.instant_args, len(trace.instants)
@@ -120,11 +121,11 @@ def _categories(trace: Trace, found: Blocks) -> Int64s:
     inside = (place >= 0) & (birth < end[np.maximum(place, 0)]) if len(loop) else np.zeros(len(birth), dtype=bool)
     step_end = np.where(inside, end[np.maximum(place, 0)], birth) if len(loop) else birth
     last_backward = _last_before(covers["backward"], step_end)
-    lives_on = np.minimum(death, step_end if not len(end) else np.maximum(step_end, end[-1]))
-    was_used = covers["backward"].within(birth, np.maximum(lives_on, birth)) > 0
+    was_used = covers["backward"].within(birth, np.maximum(np.minimum(death, step_end), birth)) > 0
     temporary = _CODE["temporary"]
+    stays = np.where(death > step_end, _CODE["other"], temporary)
     choices = {
-        "forward": np.where(was_used, _CODE["activation"], temporary),
+        "forward": np.where(was_used, _CODE["activation"], stays),
         "backward": np.where(death >= last_backward, _CODE["gradient"], temporary),
         "optimizer": np.where(death > step_end, _CODE["optimizer state"], temporary),
         "data_wait": np.full(len(birth), _CODE["input"]),

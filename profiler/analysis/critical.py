@@ -16,21 +16,11 @@ from .devices import device_rows
 from .enclosing import nearest
 from .intervals import Cover
 from .ops import launchers, op_slices
-from .parts import bounds, part_covers, step_thread
+from .parts import WAITS, WORDS, bounds, part_covers, step_thread
 from .threads import thread_name, threads
 from .wakings import NOBODY, SYNCED, Wakings, wakings
 
 OUTSIDE, IDLE, LAUNCH = "outside of ops", "device idle", "launch latency"
-PART_NAMES = {  # of what is no op on the thread of the steps
-    "gc": "garbage collection",
-    "gil_wait": "GIL wait",
-    "data_wait": "data wait",
-    "sync": "device sync",
-    "optimizer": "optimizer, outside of ops",
-    "backward": "backward, outside of ops",
-    "forward": "forward, outside of ops",
-}
-
 Where: TypeAlias = Literal["host", "device", "launch", "gil_wait"]
 
 
@@ -193,7 +183,7 @@ def _owners(trace: Trace, pieces: list[PathPiece]) -> tuple[PathOwner, ...]:
             if track == main:
                 for part, claim in parts.items():
                     ns = (cover & claim).total
-                    sums[where, PART_NAMES[part]] = ns
+                    sums[where, WORDS[part] if part in WAITS else f"{part}, {OUTSIDE}"] = ns
                     rest -= ns
         elif where == "device":
             for name, ns in _shares(trace, work[trace.slices.track[work] == track], cover).items():

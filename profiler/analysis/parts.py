@@ -6,6 +6,7 @@ PyTorch and perflab give to loading, the optimizer and the backward pass, and th
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,16 @@ from .threads import of_process, threads
 
 WAITS = ("gc", "gil_wait", "data_wait", "sync")
 PARTS = (*WAITS, "optimizer", "backward", "forward", "idle")
+WORDS = {
+    "gc": "garbage collection",
+    "gil_wait": "waiting for the GIL",
+    "data_wait": "waiting for data",
+    "sync": "waiting for a device",
+    "optimizer": "optimizer",
+    "backward": "backward",
+    "forward": "forward",
+    "idle": "outside of ops",
+}
 
 _DATA = re.compile(
     r"enumerate\(DataLoader\)|.*torch/utils/data/dataloader\.py\(\d+\): __next__$"
@@ -81,6 +92,28 @@ def step_parts(trace: Trace) -> list[StepParts]:
         StepParts(step.number, step.start, step.duration, *ns)
         for step, ns in zip(found, np.stack([*columns, idle], axis=1).tolist(), strict=True)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class PartShare:
+    """One of PARTS over several steps: ns of one step, and its share of them all."""
+
+    part: str
+    mean_ns: float
+    share: float
+    least_ns: int
+    most_ns: int
+
+
+def part_shares(found: Sequence[StepParts]) -> list[PartShare]:
+    """What the steps are made of, the largest part first; parts that none of them has are left out."""
+    whole = sum(step.duration for step in found)
+    shares = []
+    for part in PARTS:
+        times = [part_ns(step, part) for step in found]
+        if any(times):
+            shares.append(PartShare(part, sum(times) / len(times), sum(times) / whole, min(times), max(times)))
+    return sorted(shares, key=lambda share: -share.mean_ns)
 
 
 def step_thread(trace: Trace) -> int:

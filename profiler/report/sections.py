@@ -8,20 +8,10 @@ from ..analysis.advice import DEVICE_BOUND
 from ..analysis.averages import OpAverage
 from ..analysis.memory import EARLIER
 from ..analysis.outliers import OutlierStep
-from ..analysis.parts import PARTS, part_ns
+from ..analysis.parts import WORDS, part_shares
 from ..quantity import BYTES, NANOSECONDS, percent, plain, quantity
 from .answers import Answers, MemoryUse
 
-PART_WORDS = {
-    "gc": "garbage collection",
-    "gil_wait": "waiting for the GIL",
-    "data_wait": "waiting for data",
-    "sync": "waiting for a device",
-    "optimizer": "optimizer",
-    "backward": "backward",
-    "forward": "forward",
-    "idle": "outside of ops",
-}
 _EARLIER = "allocated before the trace"
 _BARS = "▁▂▃▄▅▆▇█"
 _WIDEST = 60
@@ -145,14 +135,10 @@ def _steps(it: Answers) -> Section | None:
     if not it.steps:
         return None
     durations = [step.duration for step in it.steps]
-    mean = sum(durations) / len(durations)
-    rows = []
-    for part in PARTS:
-        times = [part_ns(step, part) for step in it.steps]
-        if any(times):
-            own = sum(times) / len(times)
-            rows.append((PART_WORDS[part], _time(own), _share(own, mean), _time(min(times)), _time(max(times))))
-    rows.sort(key=lambda row: -float(row[2].rstrip("%")))
+    rows = [
+        (WORDS[part.part], _time(part.mean_ns), f"{part.share:.1%}", _time(part.least_ns), _time(part.most_ns))
+        for part in part_shares(it.steps)
+    ]
     sentences = [
         f"{_time(min(durations))} to {_time(max(durations))}, median {_time(median(durations))}:"
         f" {sparkline(durations[:_WIDEST])}",
@@ -164,7 +150,7 @@ def _steps(it: Answers) -> Section | None:
 
 def _outlier(step: OutlierStep) -> str:
     parts = sorted(step.parts.items(), key=lambda pair: -pair[1])
-    more = ", ".join(f"{_time(ns, signed=True)} {PART_WORDS[part]}" for part, ns in parts[:2] if ns > 0)
+    more = ", ".join(f"{_time(ns, signed=True)} {WORDS[part]}" for part, ns in parts[:2] if ns > 0)
     ops = ", ".join(f"{_time(op.ns, signed=True)} {short(op.name)}" for op in step.ops[:2])
     return (
         f"Step {step.number} stands out: {_time(step.duration)} in place of {_time(step.usual_ns)}: {more}"

@@ -23,7 +23,6 @@ def _pinv_spec(a: Spec, rtol: Spec):
     kinds="fc",
     flops=cubed,
     samples=(sample((3, 2), 1e-6), sample((2, 2, 3), 1e-6)),
-    differentiable=False,
     public=False,
 )
 def pseudo_inverse(xp, a, rtol):
@@ -35,13 +34,21 @@ def pseudo_inverse(xp, a, rtol):
     return xp.linalg.pinv(a, rtol=xp.real(rtol))
 
 
+@pseudo_inverse.vjp
+def _(ct, a, out):
+    # Golub and Pereyra (1973), of matrices whose rank does not change.
+    back = out.mT
+    left, right = ct.mT @ out @ back, back @ out @ ct.mT
+    return left - a @ (out @ left) + right - (right @ out) @ a - back @ ct @ back, None
+
+
 def _tolerance(a: Any, rtol: Any) -> Any:
     return builtins.max(a.shape[-2:], default=0) * finfo(a.dtype).eps if rtol is None else rtol
 
 
 @composite(samples=(sample((3, 2)), sample((2, 2, 3), rtol=0.1)), aliases=("pinverse",))
 def pinv(a: Any, *, rtol: Any = None) -> Any:
-    """The pseudo-inverse (Moore-Penrose). Singular values up to rtol times the largest count as 0. No gradient.
+    """The pseudo-inverse (Moore-Penrose). Singular values up to rtol times the largest count as 0.
 
     rtol: a number or a tensor of the batch's shape; by default max(m, n) times the dtype's eps.
 

@@ -57,6 +57,22 @@ def test_large_trace_makes_a_page_of_bounded_size() -> None:
     assert f"{len(trace.slices):,} slices on 2 tracks, {len(trace.counters):,} counter values" in html
 
 
+def test_trace_page_says_where_the_time_goes_and_what_to_do() -> None:
+    builder = TraceBuilder()
+    main = Track(1, 1, "main", "python")
+    for number in range(4):
+        start = number * 1_000_000
+        builder.slice(f"ProfilerStep#{number}", start, 1_000_000, track=main, category="user_annotation")
+        builder.slice("data", start, 250_000, track=main, category="user_annotation")
+        builder.slice("aten::<mm>", start + 250_000, 750_000, track=main, category="cpu_op")
+    html = pages.trace_page(TraceView(id=1, name="loop.json", run=RUN, trace=builder.build()))
+    words = " ".join(re.sub(r"<[^>]*>", " ", html).split())
+    assert "waiting for data 250 µs 25.0 %" in words
+    assert "forward 750 µs 75.0 %" in words
+    assert "Load data ahead (250 µs): the loop waits for its next batch for 250 us of 1 ms a step (25%)." in words
+    assert "Look at aten::&lt;mm&gt; first" in html
+
+
 def test_empty_trace_says_so_in_every_panel() -> None:
     html = pages.trace_page(TraceView(id=1, name="empty.json", run=RUN, trace=TraceBuilder().build()))
     assert html.count('class="empty"') == 5

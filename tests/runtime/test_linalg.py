@@ -1,6 +1,7 @@
 """rt.linalg beside NumPy, what its functions refuse, and their gradients where the sweep does not go."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -67,9 +68,63 @@ def test_the_gradient_of_slogdet_is_the_inverse_s_transpose() -> None:
     np.testing.assert_allclose(x.grad.numpy(), np.linalg.inv(A).swapaxes(-1, -2))
 
 
-def test_what_has_no_gradient_does_not_require_one() -> None:
-    x = rt.tensor(A, requires_grad=True)
-    assert not rt.linalg.svdvals(x).requires_grad and not rt.linalg.eigh(x).eigenvectors.requires_grad
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)])
+def test_gradients_of_factors_agree_with_those_of_the_product(shape: tuple[int, int]) -> None:
+    """Of a = Q @ R and a = U @ diag(S) @ Vh: f(a) has the same gradient through its factors."""
+    values = np.random.default_rng(1).normal(size=shape)
+    weights = rt.tensor(np.random.default_rng(2).normal(size=shape))
+
+    def gradient(through: Callable[[rt.Tensor], rt.Tensor]) -> np.ndarray:
+        x = rt.tensor(values, requires_grad=True)
+        (through(x).sin() * weights).sum().backward()
+        assert x.grad is not None
+        return x.grad.numpy()
+
+    def by_qr(x: rt.Tensor) -> rt.Tensor:
+        q, r = rt.linalg.qr(x)
+        return q @ r
+
+    def by_svd(full: bool) -> Callable[[rt.Tensor], rt.Tensor]:
+        def through(x: rt.Tensor) -> rt.Tensor:
+            u, s, vh = rt.linalg.svd(x, full_matrices=full)
+            k = min(shape)
+            return (u[:, :k] * s) @ vh[:k]
+
+        return through
+
+    wanted = gradient(lambda x: x)
+    for through in (by_qr, by_svd(False), by_svd(True)):
+        np.testing.assert_allclose(gradient(through), wanted, atol=1e-10)
+
+
+def test_gradients_of_eigenvalues_and_singular_values_are_products_of_their_vectors() -> None:
+    symmetric = A[0] + A[0].T
+    x = rt.tensor(symmetric, requires_grad=True)
+    rt.linalg.eigvalsh(x)[0].backward()
+    first = np.linalg.eigh(symmetric)[1][:, 0]
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), np.outer(first, first))
+    y = rt.tensor(A[0], requires_grad=True)
+    rt.linalg.matrix_norm(y, ord=2).backward()
+    u, _, vh = np.linalg.svd(A[0])
+    assert y.grad is not None
+    np.testing.assert_allclose(y.grad.numpy(), np.outer(u[:, 0], vh[0]))
+
+
+def test_equal_eigenvalues_do_not_spoil_the_gradients_of_values() -> None:
+    x = rt.eye(3, dtype=rt.float64, requires_grad=True)
+    (rt.linalg.eigh(x).eigenvalues.sum() + rt.linalg.svd(x).S.sum() + rt.linalg.eigvalsh(x).sum()).backward()
+    assert x.grad is not None
+    np.testing.assert_allclose(x.grad.numpy(), 3 * np.eye(3), atol=1e-12)
+
+
+def test_what_has_no_gradient_says_so() -> None:
+    x = rt.tensor(np.ones((3, 2)), requires_grad=True)
+    with pytest.raises(rt.AutogradError, match="qr: of more rows than columns 'complete' has no gradient"):
+        rt.linalg.qr(x, mode="complete")
+    with rt.no_grad():
+        assert rt.linalg.qr(x, mode="complete").Q.shape == (3, 3)
+    assert not rt.linalg.matrix_rank(x).requires_grad
 
 
 def test_errors_say_what_came() -> None:

@@ -1,6 +1,7 @@
 import hashlib
 import io
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -51,3 +52,31 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
         FolderBlobs(tmp_path / "blobs").stage(io.BytesIO(b"")),
     ):
         pass
+
+
+def test_what_was_made_of_a_blob_is_kept_whole_or_not_at_all(blobs: Blobs) -> None:
+    assert blobs.open_derived(SHA) is None
+    for content in (b"first", b"second"):
+        blobs.keep_derived(SHA, lambda file, content=content: file.write(content) and None)
+        found = blobs.open_derived(SHA)
+        assert found is not None
+        with found:
+            assert found.read() == content
+
+    def fails(file: BinaryIO) -> None:
+        file.write(b"half")
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        blobs.keep_derived(SHA, fails)
+    found = blobs.open_derived(SHA)
+    assert found is not None
+    with found:
+        assert found.read() == b"second"
+
+
+def test_what_cannot_be_kept_beside_is_not_missed(tmp_path: Path) -> None:
+    (tmp_path / "derived").write_text("in the way")
+    blobs = FolderBlobs(tmp_path)
+    blobs.keep_derived(SHA, lambda file: None)
+    assert blobs.open_derived(SHA) is None
