@@ -1,4 +1,4 @@
-// The recorder as profiler/session.py drives it.
+// The recorder as profiler/session.py drives it; what is called in every step is in py_recorder.cpp.
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -77,12 +77,7 @@ void bind_recorder(nb::module_& m) {
   m.def("recorder_drain", drain_events);
   m.def("recorder_dropped", dropped_events);
   m.def("recorder_clock", clock);
-  m.def("recorder_ticks", ticks);
   m.def("recorder_push", push, "kind"_a, "name"_a, "t0"_a, "t2"_a);
-  m.def("record_composite",
-        [](uint32_t name, int64_t t0) { push(static_cast<int>(EventKind::kComposite), name, t0, ticks()); });
-  m.def("is_recording", is_recording);
-  m.def("set_scope", [](uint32_t scope) { return std::exchange(current_scope, scope); });
   m.def("intern", [](nb::str text) { return intern(utf8(text)); });
   m.def("interned", [] {
     nb::list texts;

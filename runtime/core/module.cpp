@@ -21,7 +21,7 @@ NB_MODULE(_core, m) {
   set_hook_calls();
   set_mode_calls();
   set_function_calls();
-  for (PyMethodDef* functions : {backward_functions, mode_functions, function_functions})
+  for (PyMethodDef* functions : {backward_functions, mode_functions, function_functions, recorder_functions})
     if (PyModule_AddFunctions(m.ptr(), functions) < 0) throw nb::python_error();
   for (auto [name, type] : {std::pair{"Tensor", make_tensor_type()},
                             {"OpHandle", make_op_type()},

@@ -98,8 +98,9 @@ void set_hook_calls();
 int visit_behind(TensorImpl*, visitproc, void* arg);
 int visit_behind(Node*, visitproc, void* arg);  // where the owner holds the node alone
 
-// --- names on the timeline (py_annotation.cpp)
+// --- the recorder (py_recorder.cpp)
 PyTypeObject* make_annotation_type();
+extern PyMethodDef recorder_functions[];
 
 // --- errors
 extern PyObject* error_types[6];  // by ErrorKind

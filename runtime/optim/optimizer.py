@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import _core
-from .._core import Tensor
+from .._core import Annotation, Tensor, is_recording
 from ..autograd import enable_grad, no_grad
 from ..errors import ArgumentError, StateError
 from ..hooks import RemovableHandle, add_hook
@@ -18,19 +18,19 @@ Group = dict[str, Any]
 def _with_mark(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method whose calls have a name on the timeline, such as `Optimizer.step#SGD.step`."""
 
+    names: dict[type, str] = {}
+
     @functools.wraps(method)
     def marked(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
-        if not _core.is_recording():
+        if not is_recording():
             return method(self, *args, **kwargs)
-        with _core.Annotation(_mark(type(self).__name__, method.__name__)):
+        kind = type(self)
+        if kind not in names:
+            names[kind] = f"Optimizer.{method.__name__}#{kind.__name__}.{method.__name__}"
+        with Annotation(names[kind]):
             return method(self, *args, **kwargs)
 
     return marked
-
-
-@functools.cache
-def _mark(optimizer: str, method: str) -> str:
-    return f"Optimizer.{method}#{optimizer}.{method}"
 
 
 def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,5 +1,5 @@
-// Annotation, the context manager that names a part of the program on the timeline. In Python it would cost ten times
-// as much, and be seen itself.
+// What Python calls of the recorder in every step: Annotation, the context manager that names a part of the program on
+// the timeline, and a few functions. Written against the C API they cost a third.
 #include <cstddef>
 #include <cstring>
 
@@ -37,10 +37,7 @@ bool number_of(PyObject* text, uint32_t& number) {
   return kept;
 }
 
-PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"name", nullptr};
-  PyObject* name;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O", const_cast<char**>(names), &name)) return nullptr;
+PyObject* make_of(PyTypeObject* type, PyObject* name) {
   if (!PyUnicode_Check(name)) {
     const char* dot = std::strrchr(type->tp_name, '.');
     return PyErr_Format(PyExc_TypeError, "%s: the name must be a str, not %s", dot ? dot + 1 : type->tp_name,
@@ -49,6 +46,15 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   PyObject* self = type->tp_alloc(type, 0);
   if (self) as_annotation(self)->name = Py_NewRef(name);
   return self;
+}
+
+PyObject* make(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+  if (!kwargs && PyTuple_GET_SIZE(args) == 1) [[likely]]
+    return make_of(type, PyTuple_GET_ITEM(args, 0));
+  static const char* names[] = {"name", nullptr};
+  PyObject* name;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O", const_cast<char**>(names), &name)) return nullptr;
+  return make_of(type, name);
 }
 
 void dealloc(PyObject* self) {
@@ -63,25 +69,61 @@ PyObject* enter(PyObject* self, PyObject*) {
   return Py_NewRef(self);
 }
 
+void record(EventKind kind, uint32_t name, int64_t began, int64_t end) {
+  Event& e = next_event();
+  e = Event{};
+  e.t0 = began, e.t2 = end, e.kind = kind, e.name = name, e.scope = current_scope;
+}
+
 PyObject* leave(PyObject* self, PyObject* const*, Py_ssize_t) {
   int64_t began = std::exchange(as_annotation(self)->began, 0);
   uint32_t number;
   if (!began || !is_recording()) Py_RETURN_NONE;
   int64_t end = ticks();
   if (!number_of(as_annotation(self)->name, number)) return nullptr;
-  Event& e = next_event();
-  e = Event{};
-  e.t0 = began, e.t2 = end, e.kind = EventKind::kAnnotation, e.name = number, e.scope = current_scope;
+  record(EventKind::kAnnotation, number, began, end);
   Py_RETURN_NONE;
+}
+
+// --- functions
+
+PyObject* is_on(PyObject*, PyObject*) { return PyBool_FromLong(is_recording()); }
+
+PyObject* now(PyObject*, PyObject*) { return PyLong_FromLongLong(ticks()); }
+
+PyObject* set_scope(PyObject*, PyObject* scope) {
+  unsigned long number = PyLong_AsUnsignedLong(scope);
+  if (number == static_cast<unsigned long>(-1) && PyErr_Occurred()) return nullptr;
+  return PyLong_FromUnsignedLong(std::exchange(current_scope, static_cast<uint32_t>(number)));
+}
+
+PyObject* record_composite(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 2) {
+    PyErr_SetString(PyExc_TypeError, "record_composite takes a name's number and a tick");
+    return nullptr;
+  }
+  unsigned long name = PyLong_AsUnsignedLong(args[0]);
+  long long began = PyLong_AsLongLong(args[1]);
+  if (PyErr_Occurred()) return nullptr;
+  if (is_recording()) record(EventKind::kComposite, static_cast<uint32_t>(name), began, ticks());
+  Py_RETURN_NONE;
+}
+
+PyCFunction fast(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t)) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
 }  // namespace
 
+PyMethodDef recorder_functions[] = {{"is_recording", is_on, METH_NOARGS, nullptr},
+                                    {"recorder_ticks", now, METH_NOARGS, nullptr},
+                                    {"set_scope", set_scope, METH_O, nullptr},
+                                    {"record_composite", fast(record_composite), METH_FASTCALL, nullptr},
+                                    {}};
+
 PyTypeObject* make_annotation_type() {
   static PyMethodDef methods[] = {
-      {"__enter__", enter, METH_NOARGS, nullptr},
-      {"__exit__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(leave)), METH_FASTCALL, nullptr},
-      {}};
+      {"__enter__", enter, METH_NOARGS, nullptr}, {"__exit__", fast(leave), METH_FASTCALL, nullptr}, {}};
   static PyMemberDef members[] = {{"name", T_OBJECT, offsetof(Annotation, name), READONLY, nullptr}, {}};
   static PyType_Slot slots[] = {
       {Py_tp_doc, const_cast<char*>("Names what happens in its with block on the timeline, where one is recorded.")},
