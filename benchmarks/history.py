@@ -86,7 +86,7 @@ def _suspicious(logs: NDArray[np.float64], begin: int, after: int) -> list[int]:
     # what lies before the level counts as nothing
     padded = np.concatenate([np.full(BEFORE, np.nan), logs[begin:]])
     windows = sliding_window_view(padded, BEFORE + RECENT)[first - RECENT - begin :]
-    before, recent = windows[:, :BEFORE, None], windows[:, None, BEFORE:]
+    before, recent = windows[:, None, :BEFORE], windows[:, BEFORE:, None]
     above, below = (recent > before).sum((1, 2)), (recent < before).sum((1, 2))
     count = RECENT * np.minimum(np.arange(first, len(logs) + 1) - RECENT - begin, BEFORE)
     # ranks less far apart reach no p-value of ALPHA, with ties neither

@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, Select, Table, func, insert, select
@@ -202,6 +204,8 @@ class Store:
             select(
                 t.benchmark,
                 t.machine,
+                t.benchmark.c.id.label("of"),
+                t.machine.c.id.label("on"),
                 t.run.c.id.label("run"),
                 t.run.c.created,
                 t.commit.c.sha,
@@ -223,27 +227,20 @@ class Store:
             query = query.where(t.benchmark.c.name == benchmark)
         if machine is not None:
             query = query.where(t.machine.c.fingerprint == machine)
-        groups: defaultdict[tuple[Benchmark, Machine], list[Point]] = defaultdict(list)
         with self._read() as connection:
-            for row in connection.execute(query):
-                groups[_benchmark(row), _machine(row, "")].append(
-                    Point(
-                        run=row.run,
-                        commit=row.sha,
-                        branch=row.branch,
-                        created=row.created,
-                        samples=row.sample_count,
-                        minimum=row.minimum,
-                        median=row.median,
-                    )
-                )
+            groups = [list(rows) for _, rows in groupby(connection.execute(query).all(), attrgetter("of", "on"))]
         if not groups:
             what = "" if benchmark is None else f" of benchmark {benchmark}"
             where = "" if machine is None else f" on machine {machine}"
             raise NotFound(f"project {project} has no results{what}{where}; list the benchmarks that it has")
         return [
-            Series(project=project, benchmark=key[0], machine=key[1], points=tuple(points))
-            for key, points in groups.items()
+            Series(
+                project=project,
+                benchmark=_benchmark(rows[0]),
+                machine=_machine(rows[0], ""),
+                points=tuple(_point(row) for row in rows),
+            )
+            for rows in groups
         ]
 
 
@@ -392,6 +389,18 @@ def _results(connection: Connection, runs: Sequence[int]) -> defaultdict[int, tu
     for row in connection.execute(query):
         results[row.run_id] += (Result(_benchmark(row), tuple(row.samples)),)
     return results
+
+
+def _point(row: Row[Any]) -> Point:
+    return Point(
+        run=row.run,
+        commit=row.sha,
+        branch=row.branch,
+        created=row.created,
+        samples=row.sample_count,
+        minimum=row.minimum,
+        median=row.median,
+    )
 
 
 def _machine(row: Row[Any], host: str) -> Machine:
