@@ -7,6 +7,7 @@ judged; else 0. So a gate that measured nothing, or something else than its base
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from enum import IntEnum
 
 from perflab.profiler.analysis.diff import TraceDiff
@@ -115,6 +116,7 @@ class GateReport:
         return Exit.PASS
 
 
+ALIKE = 0.8  # names that share so much may be one benchmark
 ORDER = (
     Verdict.REGRESSION,
     Verdict.WAIVED,
@@ -193,6 +195,7 @@ def _findings(base: Sequence[Run], head: Sequence[Run], options: GateOptions) ->
             finding = Finding(benchmark, Verdict.NO_CHANGE, None, _median(before), _median(after))
             finding = replace(finding, min_effect=heads[key][-1].min_effect)
             compared.append((finding, compare(before, after, options.alpha)))
+    findings = _with_renames(findings)
     corrected = holm([comparison.p_value for _, comparison in compared])
     for (finding, comparison), p in zip(compared, corrected, strict=True):
         said = verdict(
@@ -206,6 +209,19 @@ def _findings(base: Sequence[Run], head: Sequence[Run], options: GateOptions) ->
         reason = _too_few(comparison, len(compared), options.alpha) if said == Verdict.NOT_ENOUGH_SAMPLES else None
         findings.append(replace(finding, verdict=said, reason=reason, comparison=comparison, corrected_p=p))
     return by_rank(findings)
+
+
+def _with_renames(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings with a hint where one that is missing looks like one that is new."""
+    new = {each.benchmark.name: each.benchmark for each in findings if each.verdict == Verdict.NO_BASELINE}
+    hinted = []
+    for finding in findings:
+        if finding.verdict == Verdict.MISSING:
+            close = get_close_matches(finding.benchmark.name, new, 1, ALIKE)
+            if close and new[close[0]].unit == finding.benchmark.unit:
+                finding = replace(finding, reason=f"{finding.reason} Was it renamed to {close[0]}?")
+        hinted.append(finding)
+    return hinted
 
 
 def by_rank(findings: Sequence[Finding]) -> tuple[Finding, ...]:

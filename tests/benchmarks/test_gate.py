@@ -265,3 +265,24 @@ def test_a_benchmark_may_say_itself_what_matters(runs: MakeRuns, head_runs: Make
     # the base's word does not count: it may be older
     assert judge(saying(base, 0.02), head).exit_code == Exit.PASS
     assert judge(base, saying(head_runs({"add": SLOWER}), 0.2)).exit_code == Exit.PASS
+
+
+def test_a_renamed_benchmark_is_hinted_at_and_no_pass(runs: MakeRuns, head_runs: MakeRuns) -> None:
+    base = runs({"test_ops.py::test_add[64]": STEADY, "other": STEADY})
+    report = judge(base, head_runs({"test_ops.py::test_add[64x64]": STEADY, "other": STEADY}))
+    assert report.findings[0].reason == (
+        "Head has no result of it (failed, renamed or removed): run it, or drop it from the base. "
+        "Was it renamed to test_ops.py::test_add[64x64]?"
+    )
+    assert report.exit_code == Exit.COULD_NOT_JUDGE
+    # another unit is no other name for it
+    report = judge(base, head_runs({"test_ops.py::test_add[64x64]": STEADY, "other": STEADY}, unit="bytes"))
+    assert all("renamed to" not in str(finding.reason) for finding in report.findings)
+
+
+def test_256_regressions_end_with_1(runs: MakeRuns, head_runs: MakeRuns) -> None:
+    names = [f"b{index}" for index in range(256)]
+    base, head = ([value + at / 1000 for at, value in enumerate(side * 2)] for side in (STEADY, SLOWER))
+    report = judge(runs(dict.fromkeys(names, base)), head_runs(dict.fromkeys(names, head)))
+    assert [finding.verdict for finding in report.findings] == ["regression"] * 256
+    assert report.exit_code == 1

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import subprocess
+import sys
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -322,3 +323,32 @@ def test_a_bad_file_of_waivers_is_a_wrong_call(slower: Repository, text: str | N
         path.write_text(text)
     code, out = slower.gate("--waivers", "waivers.toml")
     assert (code, sentence in out) == (3, True), out
+
+
+# ---- from the shell
+
+
+def test_a_pipe_does_not_swallow_the_verdict(slower: Repository) -> None:
+    script = "import sys; from perflab.profiler.cli import main; sys.exit(main(sys.argv[1:]))"
+    gate = f'"{sys.executable}" -c "{script}" gate --output verdict.json'
+    # as in a workflow's step that shows the report
+    for shown in ("| cat", "| head -1", "> /dev/full"):
+        Path("verdict.json").unlink(missing_ok=True)
+        subprocess.run(["bash", "-c", f"{gate} {shown}"], capture_output=True, check=False)
+        assert json.loads(Path("verdict.json").read_text())["exit_code"] == 1
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {gate} | cat"], capture_output=True, check=False)
+    assert done.returncode == 1
+
+
+def test_odd_names_go_through_the_lab(repository: Repository) -> None:
+    names = ["a/b.py::test[x/y z]", "\U0001f600 | `x` <b>", "tab\tand\x00nul"]
+    base, head = repository.commit(), repository.commit()
+    for name in names:
+        repository.measure(base, *STEADY, 1.005, benchmark=name)
+        repository.measure(head, *STEADY, 1.005, benchmark=name)
+    code, out = repository.gate("--output", "gate.md", "--output", "gate.xml", "--output", "gate.json")
+    assert code == 0, out
+    findings = json.loads(Path("gate.json").read_text())["findings"]
+    assert {finding["benchmark"]["name"] for finding in findings} == set(names)
+    assert r"tab\tand\x00nul" in out
+    assert "| `\U0001f600 \\| 'x' <b>` |" in Path("gate.md").read_text()
