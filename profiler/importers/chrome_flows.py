@@ -1,11 +1,11 @@
 """Ties the ends of Chrome flows to slices and pairs them into arrows."""
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..trace import Flows, Int64s, Slices
 from .findings import Findings
@@ -31,21 +31,21 @@ def bind(
 
     `threads` holds the thread of every track, `places` the place in the file of every slice.
     """
-    finder = _Finder(slices, threads, places)
-    by_key: dict[Hashable, list[FlowPoint]] = defaultdict(list)
-    for point in points:
-        by_key[point.key].append(point)
+    rows = _Finder(slices, threads, places).rows_of(points)
+    findings.add("unbound-flow", rows.count(-1), (_told(points[at]) for at, row in enumerate(rows) if row < 0))
+    by_key: dict[Hashable, list[tuple[FlowPoint, int]]] = defaultdict(list)
+    for point, row in zip(points, rows, strict=True):
+        by_key[point.key].append((point, row))
     found: list[tuple[int, int, int]] = []
-    for group in by_key.values():
-        phases = {point.phase for point in group}
-        if phases == {"s"}:
-            findings.add("lone-flow-start", examples=[_told(group[0])])
-        elif "s" not in phases:
-            findings.add("lone-flow-end", examples=[_told(group[0])])
-        rows = [finder.row_of(point) for point in group]
-        unbound = [point for point, row in zip(group, rows, strict=True) if row < 0]
-        findings.add("unbound-flow", len(unbound), map(_told, unbound))
-        found.extend(_pair(group, rows))
+    lone: dict[str, list[FlowPoint]] = {"lone-flow-start": [], "lone-flow-end": []}
+    for ends in by_key.values():
+        starts = sum(point.phase == "s" for point, _ in ends)
+        if starts in (0, len(ends)):
+            lone["lone-flow-start" if starts else "lone-flow-end"].append(ends[0][0])
+        else:
+            found.extend(_pair(ends, starts))
+    for kind, first in lone.items():
+        findings.add(kind, len(first), map(_told, first))
     found.sort()
     source, target, name = np.array(found, dtype=np.int64).reshape(-1, 3).T
     return Flows(name.astype(np.int32), source, target)
@@ -55,10 +55,9 @@ def _told(point: FlowPoint) -> str:
     return f"event {point.place:,} at {point.time:,} ns"
 
 
-def _pair(group: list[FlowPoint], rows: list[int]) -> list[tuple[int, int, int]]:
+def _pair(ends: list[tuple[FlowPoint, int]], starts: int) -> list[tuple[int, int, int]]:
     """(source, target, name) of each step of a flow. A lone start comes first, whatever the clocks of devices say."""
-    starts = sum(point.phase == "s" for point in group)
-    ends = sorted(zip(group, rows, strict=True), key=lambda end: (starts == 1 and end[0].phase != "s", end[0].time))
+    ends.sort(key=lambda end: (starts == 1 and end[0].phase != "s", end[0].time))
     arrows = []
     source = -1
     for point, row in ends:
@@ -72,7 +71,7 @@ def _pair(group: list[FlowPoint], rows: list[int]) -> list[tuple[int, int, int]]
 
 
 class _Finder:
-    """Finds the slice that a flow's end belongs to."""
+    """Finds the slices that ends of flows belong to, for all ends on a thread at once."""
 
     def __init__(self, slices: Slices, threads: Sequence[int], places: Int64s) -> None:
         self._slices = slices
@@ -83,30 +82,49 @@ class _Finder:
         bounds = np.searchsorted(slices.track[by_track], np.arange(len(threads) + 1))
         for track, thread in enumerate(threads):
             self._lanes[thread].append(by_track[bounds[track] : bounds[track + 1]])
-        self._all = {thread: np.sort(np.concatenate(rows)) for thread, rows in self._lanes.items()}
-        self._starts = {thread: slices.start[rows].tolist() for thread, rows in self._all.items()}
 
-    def row_of(self, point: FlowPoint) -> int:
-        """The slice row of a point, -1 where there is none."""
-        rows = self._all.get(point.thread)
-        if rows is None:
-            return -1
-        starts = self._starts[point.thread]
-        first, after = bisect_left(starts, point.time), bisect_right(starts, point.time)
-        if point.at_next and first < len(rows):
-            return int(rows[first])
-        if after > first:
+    def rows_of(self, points: Sequence[FlowPoint]) -> list[int]:
+        """The slice row of each point, -1 where there is none."""
+        found = np.full(len(points), -1, dtype=np.int64)
+        thread = np.array([point.thread for point in points], dtype=np.int64)
+        time = np.array([point.time for point in points], dtype=np.int64)
+        place = np.array([point.place for point in points], dtype=np.int64)
+        at_next = np.array([point.at_next for point in points], dtype=bool)
+        for number in np.unique(thread).tolist():
+            if number in self._lanes:
+                chosen = np.flatnonzero(thread == number)
+                found[chosen] = self._on_thread(number, time[chosen], place[chosen], at_next[chosen])
+        listed: list[int] = found.tolist()
+        return listed
+
+    def _on_thread(self, number: int, time: Int64s, place: Int64s, at_next: NDArray[np.bool_]) -> Int64s:
+        lanes = self._lanes[number]
+        rows = np.sort(np.concatenate(lanes))
+        starts = self._slices.start[rows]
+        first, after = np.searchsorted(starts, time), np.searchsorted(starts, time, side="right")
+        found = np.full(len(time), -1, dtype=np.int64)
+        is_next = at_next & (first < len(rows))
+        found[is_next] = rows[first[is_next]]
+        at_begin = ~is_next & (after > first)
+        found[at_begin] = rows[after[at_begin] - 1]
+        for at in np.flatnonzero(at_begin & (after - first > 1)).tolist():
             # Of slices that begin at this very moment: the one that the end was written behind, else the innermost.
-            written = self._places[rows[first:after]]
-            before = np.flatnonzero(written < point.place)
-            chosen = before[np.argmax(written[before])] if len(before) else after - first - 1
-            return int(rows[first + chosen])
-        around = (self._around(point.time, lane) for lane in self._lanes[point.thread])
-        return next((row for row in around if row >= 0), -1)
+            written = self._places[rows[first[at] : after[at]]]
+            before = np.flatnonzero(written < place[at])
+            if len(before):
+                found[at] = rows[first[at] + before[np.argmax(written[before])]]
+        for lane in lanes:
+            open_ends = np.flatnonzero((found < 0) & ~is_next & ~at_begin)
+            found[open_ends] = self._around(time[open_ends], lane)
+        return found
 
-    def _around(self, time: int, lane: Int64s) -> int:
-        place = int(np.searchsorted(self._slices.start[lane], time)) - 1
-        row = int(lane[place]) if place >= 0 else -1
-        while row >= 0 and self._end[row] < time:
-            row = int(self._slices.parent[row])
-        return row
+    def _around(self, time: Int64s, lane: Int64s) -> Int64s:
+        """The innermost slice of a lane around each moment."""
+        before = np.searchsorted(self._slices.start[lane], time) - 1
+        rows = np.where(before >= 0, lane[before], -1) if len(lane) else np.full(len(time), -1, dtype=np.int64)
+        climbing = np.flatnonzero(rows >= 0)
+        while len(climbing):
+            climbing = climbing[self._end[rows[climbing]] < time[climbing]]
+            rows[climbing] = self._slices.parent[rows[climbing]]
+            climbing = climbing[rows[climbing] >= 0]
+        return rows
