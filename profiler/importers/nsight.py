@@ -52,7 +52,7 @@ def read(file: IO[bytes], name: str, findings: Findings) -> Trace:
                 connection.execute("PRAGMA trusted_schema = OFF")
                 connection.text_factory = lambda text: text.decode("utf-8", "replace")
                 return _Export(connection, name, findings).read()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise TraceFormatError(f"{name}: the SQLite file is damaged ({error}); export it again") from None
 
 
@@ -69,9 +69,9 @@ class _Export:
                 f"{name}: an SQLite database, but no export of Nsight Systems (its tables: {listed}); write one with"
                 " `nsys export --type sqlite`"
             )
-        self._strings: dict[Json, str] = {row["id"]: str(row["value"]) for row in self._rows("StringIds")}
-        self._threads = {row["globalTid"]: self._text(row.get("nameId")) for row in self._rows("ThreadNames")}
-        self._processes = {row["globalPid"]: str(row.get("name") or "") for row in self._rows("PROCESSES")}
+        self._strings: dict[Json, str] = {row.get("id"): str(row.get("value")) for row in self._rows("StringIds")}
+        self._threads = {row.get("globalTid"): self._text(row.get("nameId")) for row in self._rows("ThreadNames")}
+        self._processes = {row.get("globalPid"): str(row.get("name") or "") for row in self._rows("PROCESSES")}
         self._builder = TraceBuilder(self._metadata())
 
     def _rows(self, table: str) -> Iterator[dict[str, Any]]:

@@ -44,9 +44,10 @@ class _Profile:
         name = profile.get("name")
         self._track = Track(1, number + 1, name if isinstance(name, str) else "", "speedscope")
         unit = profile.get("unit")
-        if unit not in _NS:
-            findings.add("unit", unit=ascii(unit))
-        self._scale = _NS.get(unit, 1) if isinstance(unit, str) else 1
+        scale = _NS.get(unit) if isinstance(unit, str) else None
+        if scale is None:
+            findings.add("unit", unit=ascii(unit)[:40])
+        self._scale = scale or 1
 
     def read(self) -> None:
         if self._profile.get("type") == "sampled":
