@@ -29,6 +29,7 @@ RUNTIME = (
     {"creation"},
     {"interchange", "storage", "text"},
     {"fft", "info", "linalg"},
+    {"generator"},
     {"random"},
     {"subscript"},
     {"tensor"},
