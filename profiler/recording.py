@@ -15,31 +15,29 @@ from numpy.typing import NDArray
 
 from .analysis.costs import COSTS
 from .analysis.graph import ACCUMULATE, EDGE_FLOW, FORWARD_FLOW, LEAF_ARG
-from .analysis.ops import MEMORY
 from .analysis.steps import STEP
 from .builder import TraceBuilder
 from .edges import EdgeEnds
 from .events import (
-    ALLOC,
     ANNOTATION,
     BACKENDS,
     COMPOSITE,
     DTYPE_MASK,
     DTYPE_SHIFT,
     EDGE,
-    FREE,
     GIL,
     HAS_KERNEL,
     LEAF,
     NAME_INTERNED,
     NODE,
     OP,
-    OUTPUT_ALLOCATED,
     STEP_MARK,
 )
+from .garbage import Collection, GarbageTrack
 from .gil_track import GilRecord, GilTrack
+from .memory_track import MemoryTrack
 from .pages import Page, Pages, trace_of
-from .stretches import NOTHING, Placed, Stretch, cut, stretches
+from .stretches import NOTHING, Placed, Stretch, cut, kernel_begins, stretches
 from .trace import Int64s, Json, Trace, Track
 
 GIL_TID = 10_000_000  # above the highest thread id of Linux
@@ -96,6 +94,8 @@ class Recording:
     threads: dict[int, str] = field(default_factory=dict)  # names by thread id
     allocated_bytes: int = 0  # when the window began
     reserved: list[tuple[int, int]] = field(default_factory=list)  # (tick, bytes), as sampled
+    resident: list[tuple[int, int]] = field(default_factory=list)  # the same, of the process
+    collections: list[Collection] = field(default_factory=list)  # of garbage
     gil: GilRecord = field(default_factory=GilRecord)
     metadata: dict[str, Json] = field(default_factory=dict)
     cost: Cost | None = None  # FLOPs and bytes of a call
@@ -136,7 +136,18 @@ class _Conversion:
         self._modules: list[Json] = list(recording.strings)
         self._tracks = _Lookup()
         self._look_ahead(recording)
-        self._memory = _Memory(recording, self._builder, self._ns, self._track(recording.pid)) if memory else None
+        self._memory = (
+            MemoryTrack(
+                self._builder,
+                self._ns,
+                self._track(recording.pid),
+                recording.reserved,
+                recording.resident,
+                recording.allocated_bytes,
+            )
+            if memory
+            else None
+        )
 
     def _look_ahead(self, recording: Recording) -> None:
         """Find out when each piece begins, which tracks there are, and which ops made nodes that ran."""
@@ -159,6 +170,7 @@ class _Conversion:
             if np.any(kind == GIL):
                 acquisitions.append(stretch.at(kind == GIL))
         begins = [*(int(ticks[1]) for _, ticks in pieces), *(tick for tick, _ in recording.reserved)]
+        begins += [tick for tick, _ in recording.resident] + [one.began for one in recording.collections]
         if recording.gil.holds is not None and len(recording.gil.holds):
             begins.append(int(recording.gil.holds["wait"].min()))
         self._origin = min(begins, default=recording.clock.tick0)
@@ -171,6 +183,7 @@ class _Conversion:
         order = np.argsort(np.concatenate(ran), kind="stable")
         self._ran, self._ran_number = np.concatenate(ran)[order], np.concatenate(ran_number)[order]
         self._edge_ends, self._edges = edges.joined()
+        self._garbage = GarbageTrack(recording.collections, self._builder, self._ns, self._track)
         events = sum(len(events) for _, events in recording.events)  # arrows of other kinds are numbered by them
         self._gil = GilTrack(
             recording.gil,
@@ -203,13 +216,14 @@ class _Conversion:
         for stretch, until in stretches(self._pieces, self._ns, self._gil.cuts):
             self._add_begun(stretch)
             running = Stretch.joined((running, stretch.at(stretch["kind"] == OP)))
-            ready = _middle(running, self._ns) < until
+            ready = kernel_begins(running, self._ns) < until
             middle, running = running.at(ready), running.at(~ready)
             middle = middle.at(np.argsort(middle.number))  # of one moment: as recorded, wherever a stretch was cut
             self._add_kernels(middle)
             self._gil.add(until)
+            self._garbage.add(until)
             if self._memory:
-                self._memory.add(stretch, middle, self._tracks, until)
+                self._memory.add(stretch, middle, self._tracks.of, until)
             yield self._builder.take_page()
 
     def _ids(self, names: Sequence[str]) -> NDArray[np.int64]:
@@ -243,7 +257,7 @@ class _Conversion:
 
     def _add_kernels(self, ops: Stretch) -> None:
         kernels = ops.at(ops["flags"] & HAS_KERNEL > 0)
-        handles = self._add(kernels, _middle(kernels, self._ns), "t2", self._names_of_kernels(kernels), "kernel")
+        handles = self._add(kernels, kernel_begins(kernels, self._ns), "t2", self._names_of_kernels(kernels), "kernel")
         self._builder.slice_args("External id", handles, kernels.number + 1)
 
     def _add(self, events: Stretch, start: Int64s, end: str, names: Int64s, category: str) -> Int64s:
@@ -330,11 +344,6 @@ def _calls(ops: Stretch) -> NDArray[np.int64]:
     return np.stack([column.astype(np.int64) for column in columns], axis=1)
 
 
-def _middle(events: Stretch, ns: Callable[[Int64s], Int64s]) -> Int64s:
-    """When kernels begin. One that ends on its first tick begins inside its op still."""
-    return np.minimum(ns(events["t1"]), np.maximum(ns(events["t0"]), ns(events["t2"]) - 1))
-
-
 class _Lookup(dict[int, int]):
     """A few numbers by others."""
 
@@ -344,49 +353,6 @@ class _Lookup(dict[int, int]):
         numbers = np.array([self[key] for key in known.tolist()], dtype=np.int64)
         found: Int64s = numbers[np.searchsorted(known, keys)]
         return found
-
-
-class _Memory:
-    """Running totals of memory, as instants and counters."""
-
-    def __init__(self, recording: Recording, builder: TraceBuilder, ns: Callable[[Int64s], Int64s], main: int) -> None:
-        samples = np.array(recording.reserved, dtype=np.int64).reshape(-1, 2)
-        self._builder, self._ns, self._main = builder, ns, main
-        self._sampled, self._reserved = ns(samples[:, 0]), samples[:, 1]
-        self._shown = 0  # samples
-        self._allocated = recording.allocated_bytes
-
-    def add(self, stretch: Stretch, middle: Stretch, tracks: _Lookup, until: float) -> None:
-        """What changed in a stretch; in its `middle` are the ops that allocated their outputs in it."""
-        builder, allocated_counter = self._builder, self._builder.string("Allocated")
-        first, self._shown = self._shown, int(np.searchsorted(self._sampled, until))
-        shown = slice(first, self._shown)
-        builder.counters(self._sampled[shown], self._main, builder.string("Reserved"), self._reserved[shown])
-        if first == 0 < self._shown:
-            builder.counters(self._sampled[0], self._main, allocated_counter, self._allocated)
-        kind = stretch["kind"]
-        taken, given = stretch.at(kind == ALLOC), stretch.at(kind == FREE)
-        outputs = middle.at(middle["flags"] & OUTPUT_ALLOCATED > 0)
-        changes = Stretch.joined((taken, given, outputs))
-        if not len(changes):
-            return
-        time = np.concatenate((self._ns(taken["t0"]), self._ns(given["t0"]), _middle(outputs, self._ns)))
-        size = changes["bytes"].astype(np.int64)
-        size[len(taken) : len(taken) + len(given)] *= -1
-        order = np.argsort(time, kind="stable")
-        time, size, changes = time[order], size[order], changes.at(order)
-        allocated = self._allocated + np.cumsum(size)
-        self._allocated = int(allocated[-1])
-        builder.counters(time, self._main, allocated_counter, allocated)
-        category = builder.string("cpu_instant_event")
-        first = builder.instants(time, tracks.of(changes.thread), builder.string(MEMORY), category)
-        handles = np.arange(first, first + len(time))
-        builder.instant_args("Addr", handles, changes["address"].astype(np.int64))
-        builder.instant_args("Bytes", handles, size)
-        builder.instant_args("Total Allocated", handles, allocated)
-        if len(self._sampled):
-            known = np.maximum(np.searchsorted(self._sampled, time, side="right") - 1, 0)
-            builder.instant_args("Total Reserved", handles, self._reserved[known])
 
 
 def backward_name(op: str) -> str:

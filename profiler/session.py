@@ -19,8 +19,10 @@ from .analysis.groups import GroupBy
 from .costs import cost
 from .errors import ProfileStateError
 from .events import STEP_MARK
+from .garbage import GarbageRecorder
 from .gil import GilRecorder
 from .recording import Clock, Recording, to_pages, to_trace
+from .resident import ResidentMemory
 from .schedule import ProfilerAction, Schedule, always
 from .trace import Json, Trace
 
@@ -160,18 +162,27 @@ class _Window:
         memory = _core.memory_stats()
         self._allocated = memory["allocated_bytes"]
         self._reserved = [(_core.recorder_ticks(), memory["reserved_bytes"])]
+        self._resident = ResidentMemory()
+        self._resident.sample(_core.recorder_ticks())
+        self._garbage = GarbageRecorder(_core.recorder_ticks)
         self._gil = GilRecorder()
 
     def sample_memory(self) -> None:
-        self._reserved.append((_core.recorder_ticks(), _core.memory_stats()["reserved_bytes"]))
+        now = _core.recorder_ticks()
+        self._reserved.append((now, _core.memory_stats()["reserved_bytes"]))
+        self._resident.sample(now)
 
     def discard(self) -> None:
         self._gil.stop()
+        self._garbage.stop()
+        self._resident.stop(0)
         _core.recorder_stop()
 
     def end(self, metadata: dict[str, Json]) -> Recording:
         self.sample_memory()
         gil = self._gil.stop()
+        collections = self._garbage.stop()
+        resident = self._resident.stop(_core.recorder_ticks())
         _core.recorder_stop()
         dropped = _core.recorder_dropped()
         return Recording(
@@ -186,6 +197,8 @@ class _Window:
             cost=cost,
             allocated_bytes=self._allocated,
             reserved=self._reserved,
+            resident=resident,
+            collections=collections,
             gil=gil,
             metadata=metadata | gil.notes | ({"droppedEvents": dropped} if dropped else {}),
         )

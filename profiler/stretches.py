@@ -107,3 +107,8 @@ def stretches(
         yield Stretch.joined(parts or [NOTHING]), until
         found[:] = [placed for placed in found if placed.high >= until]
         begin = until
+
+
+def kernel_begins(events: Stretch, ns: Callable[[Int64s], Int64s]) -> Int64s:
+    """When kernels begin. One that ends on its first tick begins inside its op still."""
+    return np.minimum(ns(events["t1"]), np.maximum(ns(events["t0"]), ns(events["t2"]) - 1))

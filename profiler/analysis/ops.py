@@ -67,7 +67,7 @@ def op_slices(trace: Trace) -> NDArray[np.bool_]:
     """Which slices are ops."""
     is_op = of_category(trace, _OPS)
     if not is_op.any():
-        is_op = ~of_category(trace, (*KERNELS, "gil", "user_annotation"))
+        is_op = ~of_category(trace, (*KERNELS, "gil", "gc", "user_annotation"))
     is_op &= ~among(
         trace.slices.name, step_names(trace), len(trace.strings)
     )  # early Kineto writes steps as if they were ops

@@ -1,0 +1,74 @@
+"""Memory on the timeline: every allocation and free, running totals, and what the system gave the process."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from .analysis.ops import MEMORY
+from .builder import TraceBuilder
+from .events import ALLOC, FREE, OUTPUT_ALLOCATED
+from .stretches import Stretch, kernel_begins
+from .trace import Int64s
+
+Samples: TypeAlias = Sequence[tuple[int, int]]
+
+
+class MemoryTrack:
+    """Adds running totals of memory to a builder, as instants and counters, stretch by stretch.
+
+    reserved, resident: (tick, bytes) as sampled. allocated: bytes when the recording began.
+    """
+
+    def __init__(
+        self,
+        builder: TraceBuilder,
+        ns: Callable[[Int64s], Int64s],
+        main: int,
+        reserved: Samples,
+        resident: Samples,
+        allocated: int,
+    ) -> None:
+        (reserved_at, self._reserved), (resident_at, self._resident) = (
+            np.array(samples, dtype=np.int64).reshape(-1, 2).T for samples in (reserved, resident)
+        )
+        self._builder, self._ns, self._main = builder, ns, main
+        self._sampled, self._resident_at = ns(reserved_at), ns(resident_at)
+        self._shown = self._resident_shown = 0  # samples
+        self._allocated = allocated
+
+    def add(self, stretch: Stretch, middle: Stretch, tracks: Callable[[Int64s], Int64s], until: float) -> None:
+        """What changed in a stretch; in its `middle` are the ops that allocated their outputs in it."""
+        builder, allocated_counter = self._builder, self._builder.string("Allocated")
+        first, self._shown = self._shown, int(np.searchsorted(self._sampled, until))
+        shown = slice(first, self._shown)
+        builder.counters(self._sampled[shown], self._main, builder.string("Reserved"), self._reserved[shown])
+        of_process = slice(self._resident_shown, int(np.searchsorted(self._resident_at, until)))
+        self._resident_shown = of_process.stop
+        times, values = self._resident_at[of_process], self._resident[of_process]
+        builder.counters(times, self._main, builder.string("RSS"), values)
+        if first == 0 < self._shown:
+            builder.counters(self._sampled[0], self._main, allocated_counter, self._allocated)
+        kind = stretch["kind"]
+        taken, given = stretch.at(kind == ALLOC), stretch.at(kind == FREE)
+        outputs = middle.at(middle["flags"] & OUTPUT_ALLOCATED > 0)
+        changes = Stretch.joined((taken, given, outputs))
+        if not len(changes):
+            return
+        time = np.concatenate((self._ns(taken["t0"]), self._ns(given["t0"]), kernel_begins(outputs, self._ns)))
+        size = changes["bytes"].astype(np.int64)
+        size[len(taken) : len(taken) + len(given)] *= -1
+        order = np.argsort(time, kind="stable")
+        time, size, changes = time[order], size[order], changes.at(order)
+        allocated = self._allocated + np.cumsum(size)
+        self._allocated = int(allocated[-1])
+        builder.counters(time, self._main, allocated_counter, allocated)
+        category = builder.string("cpu_instant_event")
+        first = builder.instants(time, tracks(changes.thread), builder.string(MEMORY), category)
+        handles = np.arange(first, first + len(time))
+        builder.instant_args("Addr", handles, changes["address"].astype(np.int64))
+        builder.instant_args("Bytes", handles, size)
+        builder.instant_args("Total Allocated", handles, allocated)
+        if len(self._sampled):
+            known = np.maximum(np.searchsorted(self._sampled, time, side="right") - 1, 0)
+            builder.instant_args("Total Reserved", handles, self._reserved[known])

@@ -1,0 +1,89 @@
+"""Garbage collections and the process's memory on the timeline."""
+
+import gc
+import threading
+from pathlib import Path
+
+import pytest
+
+from perflab.profiler import profile
+from perflab.profiler.analysis.parts import step_parts
+from perflab.profiler.garbage import GarbageRecorder
+from perflab.profiler.resident import ResidentMemory
+
+
+class Cycle:
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_a_collection_is_a_slice_of_its_thread_with_its_counts() -> None:
+    def work() -> None:
+        for _ in range(10):
+            Cycle()
+        gc.collect(1)
+
+    gc.collect()
+    thread = threading.Thread(target=work, name="worker")
+    with profile() as prof:
+        thread.start()
+        thread.join()
+    trace = prof.trace
+    trace.check()
+    rows = [
+        row for row in trace.select(category="gc").tolist() if trace.tracks[trace.slices.track[row]].name == "worker"
+    ]
+    args = [trace.args_of(row) for row in rows]
+    assert trace.name_of(rows[-1:]) == ["gc generation 1"]
+    assert args[-1]["Generation"] == 1 and args[-1]["Uncollectable"] == 0
+    assert sum(one["Collected"] for one in args) >= 10
+    assert (trace.slices.duration[rows] > 0).all()
+
+
+def test_the_time_of_collections_is_a_part_of_the_step() -> None:
+    with profile() as prof:
+        gc.collect()
+        prof.step()
+    (step,) = step_parts(prof.trace)
+    assert 0 < step.gc_ns <= step.duration
+
+
+def test_the_callback_goes_with_the_recorder() -> None:
+    before = list(gc.callbacks)
+    now = iter(range(1, 100))
+    recorder = GarbageRecorder(lambda: next(now))
+    gc.collect(0)
+    (one,) = recorder.stop()
+    assert (one.began, one.ended, one.generation) == (1, 2, 0)
+    assert gc.callbacks == before
+    with profile():
+        assert len(gc.callbacks) == len(before) + 1
+    assert gc.callbacks == before
+
+
+def test_the_memory_of_the_process_is_a_counter() -> None:
+    with profile() as prof:
+        kept = bytearray(64 << 20)
+        kept[::4096] = b"x" * len(kept[::4096])
+    times, values = prof.trace.counter("RSS")
+    assert len(times) >= 2
+    assert values[-1] - values[0] > 60 << 20
+
+
+def test_it_is_read_at_most_every_ten_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1_000_000_000
+    monkeypatch.setattr("time.monotonic_ns", lambda: now)
+    resident = ResidentMemory()
+    for tick in range(5):
+        resident.sample(tick)
+        now += 4_000_000
+    assert [tick for tick, _ in resident.stop(9)] == [0, 3, 9]
+    assert all(size > 1 << 20 for _, size in resident.samples)
+
+
+def test_where_the_system_does_not_say_it_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(*_: object) -> int:
+        raise FileNotFoundError
+
+    monkeypatch.setattr("os.open", refuse)
+    assert ResidentMemory().stop(1) == []
