@@ -1,6 +1,7 @@
 """Who may import whom, strictly one way (read with ast: nothing is imported here)."""
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,12 +85,15 @@ def imports(file: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, ".".join([*base, alias.name])
 
 
-def every_import() -> Iterator[tuple[str, int, str]]:
+@functools.cache
+def every_import() -> list[tuple[str, int, str]]:
     """Path from the root, line and imported name, over all packages."""
-    for package in ALLOWED:
-        for file in sorted((ROOT / package).rglob("*.py")):
-            for line, name in imports(file):
-                yield file.relative_to(ROOT).as_posix(), line, name
+    return [
+        (file.relative_to(ROOT).as_posix(), line, name)
+        for package in ALLOWED
+        for file in sorted((ROOT / package).rglob("*.py"))
+        for line, name in imports(file)
+    ]
 
 
 def inside(name: str, module: str) -> bool:
