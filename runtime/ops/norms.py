@@ -76,7 +76,6 @@ def matrix_norm(a: Any, *, keepdims: bool = False, ord: Any = "fro") -> Any:
 
     ord is "fro" (the root of the sum of squares), "nuc" (the sum of the singular values), 1 or -1 (the largest or
     smallest sum of a column's sizes), inf or -inf (of a row's), 2 or -2 (the largest or smallest singular value).
-    Those of singular values have no gradient.
 
     >>> matrix_norm(tensor([[3.0, 0.0], [0.0, 4.0]])).tolist()
     5.0
