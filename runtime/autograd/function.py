@@ -1,6 +1,7 @@
 """Functions with both directions written in Python."""
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -31,6 +32,8 @@ class Function:
     - `mark_non_differentiable(*outputs)`;
     - `set_materialize_grads(False)`: gradients that did not arrive are None in backward instead of zeros.
     """
+
+    _signature: inspect.Signature  # of forward, once it was looked at
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -95,26 +98,43 @@ class Function:
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run forward on args, and make backward its history where an argument requires grad."""
-        if kwargs:
-            raise TypeError(f"{cls.__name__}.apply takes positional arguments alone, not {', '.join(kwargs)}=")
+        """Run forward on args, and make backward its history where an argument requires grad.
+
+        Arguments may be given by name; those that forward takes by name alone have no gradient. setup_context gets
+        defaults too.
+        """
+        with_setup = cls.setup_context is not Function.setup_context
+        if kwargs or with_setup:
+            args, kwargs = cls._by_position(() if with_setup else (None,), args, kwargs)
         ctx = cls()
         inputs = tuple(a if isinstance(a, Tensor) else None for a in args)
         ctx.needs_input_grad = tuple(a is not None and a.requires_grad for a in inputs)
         recorded = _core.is_grad_enabled() and any(ctx.needs_input_grad)
         edges = tuple(_edge(a) for a in inputs) if recorded else ()
         with no_grad():
-            if cls.setup_context is Function.setup_context:
-                result = cls.forward(ctx, *args)
-            else:
-                result = cls.forward(*args)
+            if with_setup:
+                result = cls.forward(*args, **kwargs)
                 cls.setup_context(ctx, args, result)
+            else:
+                result = cls.forward(ctx, *args, **kwargs)
         outputs = result if isinstance(result, tuple) else (result,)
         ctx._check_dirty(inputs, outputs)
         if recorded:
             outputs = ctx._join(edges, inputs, outputs)
         ctx._to_save = ctx._dirty = ctx._non_differentiable = ()
         return outputs if isinstance(result, tuple) else outputs[0]
+
+    @classmethod
+    def _by_position(
+        cls, ctx: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments as forward's signature orders them, and those that it takes by name alone."""
+        if "_signature" not in cls.__dict__:
+            cls._signature = inspect.signature(cls.forward)
+        bound = cls._signature.bind(*ctx, *args, **kwargs)
+        if not ctx:
+            bound.apply_defaults()
+        return bound.args[len(ctx) :], bound.kwargs
 
     def _check_dirty(self, inputs: tuple[Tensor | None, ...], outputs: tuple[Any, ...]) -> None:
         for tensor in self._dirty:

@@ -201,9 +201,34 @@ def test_setup_context() -> None:
     assert (x.grad.tolist(), w.grad.tolist()) == ([3.0, 4.0], [1.0, 2.0])
 
 
-def test_keywords_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"Affine.apply takes positional arguments alone, not shift="):
-        Affine.apply(leaf(1.0), leaf(1.0), shift=3.0)
+def test_arguments_by_name_and_defaults() -> None:
+    x, w = leaf(2.0), leaf(5.0)
+    y = Affine.apply(shift=3.0, w=w, x=x)
+    y.backward()
+    assert (y.item(), x.grad.item(), w.grad.item()) == (13.0, 5.0, 2.0)  # type: ignore[union-attr]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'slope'"):
+        Affine.apply(x, w, 3.0, slope=3.0)
+
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx: Any, a: Tensor, factor: float = 2.0, *, square: bool = False) -> Tensor:
+            ctx.slope = factor**2 if square else factor
+            return a * ctx.slope
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Any:
+            return g * ctx.slope, None
+
+    class Doubled(Affine):
+        @staticmethod
+        def forward(x: Tensor, w: Tensor, shift: float = 3.0) -> Tensor:
+            return x * w + shift
+
+    for call, slope in ((lambda a: Scaled.apply(a), 2.0), (lambda a: Scaled.apply(a, factor=3.0, square=True), 9.0)):
+        a = leaf(1.0)
+        call(a).backward()
+        assert a.grad is not None and a.grad.item() == slope
+    assert Doubled.apply(x, w).item() == 13.0
 
 
 @pytest.mark.parametrize("name", ["forward", "backward", "setup_context"])
