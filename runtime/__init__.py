@@ -62,10 +62,9 @@ from .errors import (  # noqa: E402
     WorkerError,
 )
 from .flops import FlopCounter  # noqa: E402
+from .generator import Generator, default_generator  # noqa: E402
 from .random import (  # noqa: E402
-    Generator,
     bernoulli,
-    default_generator,
     get_rng_state,
     initial_seed,
     manual_seed,

@@ -8,7 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from .._core import Tensor
 from ..errors import ArgumentError, IndexOutOfRange, ShapeError
-from ..random import Generator, randperm
+from ..generator import Generator
+from ..random import randperm
 
 T_co = TypeVar("T_co", covariant=True)
 

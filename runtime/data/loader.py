@@ -4,9 +4,9 @@ import multiprocessing
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 
-from .. import random
 from .._core import Annotation
 from ..errors import ArgumentError, StateError
+from ..generator import Generator as Stream
 from .collate import default_collate
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, new_seed
@@ -42,7 +42,7 @@ class DataLoader:
         timeout: float = 0,
         worker_init_fn: Callable[[int], None] | None = None,
         multiprocessing_context: Any = None,
-        generator: random.Generator | None = None,
+        generator: Stream | None = None,
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,

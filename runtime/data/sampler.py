@@ -5,7 +5,8 @@ from typing import Any, Generic, TypeVar
 
 from ..creation import asarray
 from ..errors import ArgumentError
-from ..random import Generator, default_generator, multinomial, randint, randperm
+from ..generator import Generator, default_generator
+from ..random import multinomial, randint, randperm
 from ..spec import float64
 
 T_co = TypeVar("T_co", covariant=True)

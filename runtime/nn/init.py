@@ -12,7 +12,7 @@ from .._core import Tensor
 from ..autograd import no_grad
 from ..creation import asarray
 from ..errors import ArgumentError, ShapeError
-from ..random import Generator
+from ..generator import Generator
 from ..spec import float64
 
 _GAINS = {
