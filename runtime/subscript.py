@@ -10,9 +10,12 @@ import numpy as np
 
 from . import _core
 from ._core import Tensor
-from .creation import copied
+from .creation import copied, from_numpy
 from .errors import DTypeError, IndexOutOfRange, ShapeError
 from .ops.index import index_at, put_at, take
+from .ops.scatter import masked_fill_
+from .ops.shape import reshape
+from .spec import bool_
 
 _put_in_place = _core.inplace(put_at)
 _WHOLE = slice(None)
@@ -77,8 +80,25 @@ def _as_tuple(key: Any) -> tuple[Any, ...]:
     return key if isinstance(key, tuple) else (key,)
 
 
+def _mask(a: Tensor, key: Any) -> Tensor | None:
+    """The key as a mask of the first axes, if that is all that it is."""
+    if isinstance(key, np.ndarray) and key.dtype.kind == "b":
+        key = from_numpy(key)
+    masks = isinstance(key, Tensor) and key.dtype is bool_ and 0 < key.ndim <= a.ndim
+    return key if masks and key.shape == a.shape[: key.ndim] else None
+
+
+def _rows(a: Tensor, mask: Tensor) -> Tensor:
+    """a with the axes of the mask as one."""
+    return a if mask.ndim == 1 else reshape(a, (mask.numel(), *a.shape[mask.ndim :]))
+
+
 def get(a: Tensor, key: Any) -> Tensor:
     """a[key], a copy."""
+    mask = _mask(a, key)
+    if mask is not None:
+        rows: Tensor = take(_rows(a, mask), copied(np.flatnonzero(np.asarray(mask))), axis=0)
+        return rows
     view, indices, axes = _parse(a, key)
     if len(axes) == 1:
         found: Tensor = take(view, copied(indices[0]), axis=axes[0])
@@ -89,6 +109,10 @@ def get(a: Tensor, key: Any) -> Tensor:
 
 def put(a: Tensor, key: Any, value: Any) -> None:
     """a[key] = value."""
+    mask = _mask(a, key)
+    if mask is not None and mask.ndim == a.ndim and isinstance(value, int | float):
+        masked_fill_(a, mask, value)
+        return
     view, indices, axes = _parse(a, key)
     extra = (value.ndim if isinstance(value, Tensor) else 0) - (view.ndim - len(axes) + indices.ndim - 1)
     if extra > 0 and set(value.shape[:extra]) == {1}:

@@ -215,7 +215,7 @@ def masked_fill(a, mask, value):
     return _filled(a, mask, value)
 
 
-def masked_fill_(a, mask, value):
+def masked_fill_(a: Any, mask: Any, value: Any) -> Any:
     """masked_fill, in place."""
     return _assign_(a, _filled(a, mask, value))
 

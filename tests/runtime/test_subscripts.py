@@ -141,3 +141,25 @@ def test_a_second_gradient_through_a_subscript() -> None:
     x.grad = None
     first.sum().backward()
     assert x.grad is not None and x.grad.tolist() == [12, 0, 18]
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_mask_alone_chooses_and_sets_as_numpy_does(axes: int, turned: bool) -> None:
+    array = BASE.T if turned else BASE
+    mask = np.arange(array[(..., *[0] * (3 - axes))].size).reshape(array.shape[:axes]) % 3 == 1
+    x = rt.tensor(BASE).permute(2, 1, 0) if turned else rt.tensor(BASE)
+    for key in (mask, rt.tensor(mask)):
+        assert x[key].tolist() == array[mask].tolist()
+    changed, wanted = x.clone(), array.copy()
+    changed[rt.tensor(mask)] = 9.0
+    wanted[mask] = 9.0
+    assert changed.tolist() == wanted.tolist()
+
+
+def test_a_mask_that_never_holds_chooses_nothing() -> None:
+    x = rt.ones(2, 3, requires_grad=True)
+    none = x[rt.zeros(2, dtype=rt.bool)]
+    assert none.shape == (0, 3)
+    none.sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [[0.0] * 3] * 2
