@@ -21,6 +21,7 @@ namespace {
   add_matmul_kernels(table);
   add_conv_kernels(table);
   add_pool_kernels(table);
+  add_avg_pool_kernels(table);
   add_copy_kernels(table);
   add_index_kernels(table);
   add_strided_kernels(table);

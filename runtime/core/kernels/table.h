@@ -22,6 +22,7 @@ void add_nll_kernels(KernelTable&);
 void add_matmul_kernels(KernelTable&);
 void add_conv_kernels(KernelTable&);
 void add_pool_kernels(KernelTable&);
+void add_avg_pool_kernels(KernelTable&);
 void add_copy_kernels(KernelTable&);
 void add_index_kernels(KernelTable&);
 void add_strided_kernels(KernelTable&);
