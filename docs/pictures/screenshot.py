@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 
 PERFLAB = Path(sys.executable).with_name("perflab")
 PICTURE = Path(__file__).with_name("dashboard.png")
@@ -39,8 +39,10 @@ def take(page: Page, address: str) -> None:
     page.goto(address)
     page.get_by_role("button", name="Compare base with head").click()
     page.wait_for_url("**/compare?*")
-    figures = page.locator("[data-figure]").count()
-    page.wait_for_function("count => document.querySelectorAll('[data-drawn]').length === count", arg=figures)
+    for figure in page.locator("[data-figure]").all():
+        figure.scroll_into_view_if_needed()  # which is when it is drawn
+        expect(figure).to_have_attribute("data-drawn", "true")
+    page.evaluate("() => window.scrollTo(0, 0)")
     page.screenshot(path=PICTURE, full_page=True)
 
 

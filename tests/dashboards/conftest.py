@@ -14,7 +14,16 @@ from typing import Any
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Response, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    Response,
+    expect,
+    sync_playwright,
+)
 
 from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.result import Benchmark, Result, Run
@@ -256,8 +265,10 @@ class Watched:
     def visit(self, address: str) -> Page:
         """Open an address and wait until every figure is drawn."""
         self.page.goto(address)
-        figures = self.page.locator("[data-figure]").count()
-        self.page.wait_for_function("count => document.querySelectorAll('[data-drawn]').length === count", arg=figures)
+        for figure in self.page.locator("[data-figure]").all():
+            figure.scroll_into_view_if_needed()  # which is when it is drawn
+            expect(figure).to_have_attribute("data-drawn", "true", timeout=30_000)
+        self.page.evaluate("() => window.scrollTo(0, 0)")
         self.settle()
         return self.page
 

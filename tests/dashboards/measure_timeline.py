@@ -55,7 +55,8 @@ def measure_visit(page: Page, address: str, visit: str) -> None:
     page.goto(address, timeout=300_000)
     settled(page)
     paint, drawn = page.evaluate(
-        "() => [performance.getEntriesByName('first-contentful-paint')[0].startTime, performance.now()]"
+        "() => ['first-contentful-paint', 'timeline-drawn'].map("
+        "(name) => performance.getEntriesByName(name)[0].startTime)"
     )
     weight = page.evaluate("() => performance.getEntriesByType('navigation')[0].encodedBodySize")
     print(f"{visit}: first paint {paint:.0f} ms, timeline drawn {drawn:.0f} ms, page of {weight / 1e3:.0f} kB")

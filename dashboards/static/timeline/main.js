@@ -61,8 +61,15 @@ function redraw() {
     rows.top = scroller.scrollTop;
     for (const drawn of [rows, ruler, overview]) drawn.draw();
     const isWhole = !view.moving && tiles.has(view.start, view.end, rows.width);
-    if (isWhole && address.isWritten) panel.dataset.settled = "true"; // for who waits for it
+    if (isWhole && address.isWritten) settle();
   });
+}
+
+// For who waits until the timeline is drawn: figures, tests.
+function settle() {
+  panel.dataset.settled = "true";
+  performance.mark("timeline-drawn");
+  panel.dispatchEvent(new Event("settled"));
 }
 
 function fetchTiles() {
