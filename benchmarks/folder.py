@@ -1,42 +1,56 @@
 """A folder with what the processes of one commit left: run files, and a trace where one was taken.
 
 *.json      a run each, as pytest-benchmark or perflab wrote it
-*.json.gz   traces of processes that were profiled, which are never among those that were timed
+*.json.gz   a trace of a benchmark each, from a process that was profiled, which is none of those that were timed
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perflab.profiler import chrome
 from perflab.profiler.analysis.diff import diff
 
 from . import formats
+from .causes import explain
 from .errors import BenchmarkFormatError
-from .gate import GateOptions, GateReport, judge
+from .gate import Finding, GateOptions, GateReport, judge
 from .result import Run
+from .stats import Verdict
 
 RUNS, TRACES = "*.json", "*.json.gz"
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a folder holds: runs by name of file, and the traces' paths."""
+    """What a folder holds: runs by name of file, and the path of each benchmark's trace."""
 
     runs: Sequence[Run]
-    traces: Sequence[Path]
+    traces: Mapping[str, Path]
 
 
 def read(folder: Path) -> Measured:
     """What the folder holds; raises BenchmarkFormatError where a file cannot be read, or there is no folder."""
     if not folder.is_dir():
         raise BenchmarkFormatError(f"{folder} is no folder; name one with the run files of a commit")
-    return Measured([formats.read(path) for path in sorted(folder.glob(RUNS))], sorted(folder.glob(TRACES)))
+    runs = [formats.read(path) for path in sorted(folder.glob(RUNS))]
+    return Measured(runs, {_benchmark(path): path for path in sorted(folder.glob(TRACES))})
+
+
+def _benchmark(trace: Path) -> str:
+    """The benchmark that it is a trace of."""
+    return str(chrome.read(trace).metadata.get("benchmark", ""))
 
 
 def judge_measured(base: Measured, head: Measured, options: GateOptions, notes: Sequence[str] = ()) -> GateReport:
-    """Judges the runs of one folder against those of another; the first trace of each tells the causes."""
-    difference = None
-    if base.traces and head.traces:
-        difference = diff(chrome.read(base.traces[0]), chrome.read(head.traces[0]))
-    return judge(base.runs, head.runs, options, difference, notes)
+    """Judges the runs of one folder against those of another; the traces of what regressed tell the causes."""
+    report = judge(base.runs, head.runs, options, notes=notes)
+    return replace(report, findings=tuple(_explained(finding, base, head) for finding in report.findings))
+
+
+def _explained(finding: Finding, base: Measured, head: Measured) -> Finding:
+    name = finding.benchmark.name
+    if finding.verdict != Verdict.REGRESSION or name not in base.traces or name not in head.traces:
+        return finding
+    before, after = (chrome.read(side.traces[name]) for side in (base, head))
+    return replace(finding, causes=explain(diff(before, after)))

@@ -57,6 +57,7 @@ class Finding:
         corrected_p: the comparison's p-value, corrected for the number of benchmarks.
         min_effect: the smallest change that matters, where the benchmark says so itself.
         since: in a history, the first commit on the new level.
+        causes: what traces of this benchmark on both sides say about the difference; None without them.
     """
 
     benchmark: Benchmark
@@ -68,6 +69,7 @@ class Finding:
     corrected_p: float | None = None
     min_effect: float | None = None
     since: str | None = None
+    causes: Causes | None = None
 
     @property
     def worse(self) -> float:
@@ -93,7 +95,7 @@ class GateReport:
         findings: worst first, then by name.
         problem: why nothing could be judged, a sentence; None where something was.
         notes: sentences that change no verdict.
-        causes: what the traces of both sides say about the difference; None without them.
+        causes: what traces of the two commits say about the difference, whatever benchmark; None without them.
         over_history: whether head was judged against the commits before it (trend.py), not against one.
     """
 

@@ -12,12 +12,12 @@ what it needs is imported where it is used.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import pytest
+
+from .fixture import Prepare, Watching
 
 if TYPE_CHECKING:
     from .counters import Counters, CountersFile
@@ -57,6 +57,8 @@ def pytest_configure(config: pytest.Config) -> None:
         'perflab(time="2%", counters="exact"): the smallest change of time that matters here, and whether counters are '
         'held: "off" where what the benchmark does depends on time',
     )
+    if traces := os.environ.get("PERFLAB_SUITE_TRACES"):
+        config.pluginmanager.register(_Traced(Path(traces)), "perflab-traces")
     path: Path | None = config.getoption("perflab_counters")
     if path is None:
         if config.getoption("perflab_update"):
@@ -120,11 +122,7 @@ def _share(text: object) -> float:
         raise pytest.UsageError(f'perflab(time={text!r}): give a share such as "2%"') from None
 
 
-# Makes ready what a benchmark measures, and returns it.
-Prepare: TypeAlias = Callable[[], Callable[[], object]]
-
-
-class _Held:
+class _Held(Watching):
     """One session's counters beside those of the file."""
 
     def __init__(self, path: Path, *, update: bool) -> None:
@@ -134,7 +132,6 @@ class _Held:
         self._head: dict[str, Counters] = {}
         self._files: set[str] = set()
         self._collected: set[str] = set()
-        self._prepare: Prepare | None = None
 
     def _read(self) -> CountersFile:
         from .counters import CountersFile
@@ -155,27 +152,9 @@ class _Held:
             # before -k and -m take some away: those are not gone
             self._collected.update(item.nodeid for item in items)
             self._files.update(item.nodeid.partition("::")[0] for item in items)
-        off = [item for item in items if _is_off(item)]
-        if off:
-            config.hook.pytest_deselected(items=off)
-            items[:] = [item for item in items if not _is_off(item)]
+        super().pytest_collection_modifyitems(config, items)
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Iterator[None]:
-        fixture = pyfuncitem.funcargs.get("benchmark")
-        if fixture is None:
-            return (yield)
-        self._prepare = None
-        with _remembering(type(fixture), self._remember):
-            result = yield
-        if self._prepare is not None:
-            self._judge(pyfuncitem.nodeid, self._prepare)
-        return result
-
-    def _remember(self, prepare: Prepare) -> None:
-        self._prepare = prepare
-
-    def _judge(self, name: str, prepare: Prepare) -> None:
+    def watched(self, name: str, prepare: Prepare) -> None:
         from .counters import count, differences
 
         prepare()()
@@ -237,43 +216,14 @@ class _Held:
             terminalreporter.write_line(f"perflab: {len(self._head)} benchmarks held against {self._path}")
 
 
-def _is_off(item: pytest.Item) -> bool:
-    marker = item.get_closest_marker("perflab")
-    return marker is not None and marker.kwargs.get("counters") == "off"
+class _Traced(Watching):
+    """Leaves a trace of each benchmark that runs ops of perflab.runtime."""
 
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._count = 0
 
-class _remembering:
-    """While it lasts, `tell` is told what is given to the fixture `benchmark` to be measured."""
+    def watched(self, name: str, prepare: Prepare) -> None:
+        from .suite import trace
 
-    def __init__(self, fixture: type[Any], tell: Callable[[Prepare], None]) -> None:
-        self._fixture = fixture
-        self._tell = tell
-        self._own = fixture.__call__, fixture.pedantic
-
-    def __enter__(self) -> None:
-        tell, (measure, pedantic) = self._tell, self._own
-
-        def call(benchmark: Any, function: Callable[..., object], *args: Any, **kwargs: Any) -> Any:
-            tell(lambda: partial(function, *args, **kwargs))
-            return measure(benchmark, function, *args, **kwargs)
-
-        def call_pedantic(
-            benchmark: Any,
-            target: Callable[..., object],
-            args: Any = (),
-            kwargs: Any = None,
-            setup: Any = None,
-            **how: Any,
-        ) -> Any:
-            def prepare() -> Callable[[], object]:
-                given = setup() if setup else None
-                positional, named = given or (args, kwargs or {})
-                return partial(target, *positional, **named)
-
-            tell(prepare)
-            return pedantic(benchmark, target, args, kwargs, setup, **how)
-
-        self._fixture.__call__, self._fixture.pedantic = call, call_pedantic
-
-    def __exit__(self, *error: object) -> None:
-        self._fixture.__call__, self._fixture.pedantic = self._own
+        self._count += trace(name, prepare, self._folder / f"{self._count + 1:03}.json.gz")

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -34,9 +35,9 @@ def markdown(report: GateReport) -> str:
     reasons = _reasons(report)
     if reasons:
         lines += ["", *(f"- `{_code(name)}`: {_escape(reason)}" for name, reason in reasons)]
-    if report.causes:
-        lines += ["", f"### {_causes_title(report)}", "", _escape(report.causes.headline), ""]
-        lines += [f"{index}. {_escape(line)}" for index, line in enumerate(_cause_lines(report.causes), 1)]
+    for title, causes in _explanations(report, lambda name: f"`{_code(name)}`"):
+        lines += ["", f"### {title}", "", _escape(causes.headline), ""]
+        lines += [f"{index}. {_escape(line)}" for index, line in enumerate(_cause_lines(causes), 1)]
     lines += ["", f"<sub>{_rule(report)}{''.join(f' {_escape(note)}' for note in report.notes)}</sub>", ""]
     return "\n".join(lines)
 
@@ -63,9 +64,9 @@ def text(report: GateReport) -> str:
     reasons = _reasons(report)
     if reasons:
         lines += ["", *(f"{printable(name)}: {reason}" for name, reason in reasons)]
-    if report.causes:
-        lines += ["", f"{_causes_title(report)}: {report.causes.headline}"]
-        lines += [f"  {index}. {printable(line)}" for index, line in enumerate(_cause_lines(report.causes), 1)]
+    for title, causes in _explanations(report, printable):
+        lines += ["", f"{title}: {causes.headline}"]
+        lines += [f"  {index}. {printable(line)}" for index, line in enumerate(_cause_lines(causes), 1)]
     lines += ["", _rule(report), *report.notes, ""]
     return "\n".join(lines)
 
@@ -98,6 +99,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
     data = asdict(finding)
     data["benchmark"]["params"] = dict(finding.benchmark.params)
     data["verdict"] = str(finding.verdict)
+    data["causes"] = _causes(finding.causes) if finding.causes else None
     return data
 
 
@@ -155,8 +157,12 @@ def _reasons(report: GateReport) -> list[tuple[str, str]]:
     return [(finding.benchmark.name, finding.reason) for finding in report.findings if finding.reason]
 
 
-def _causes_title(report: GateReport) -> str:
-    return "Why" if report.exit_code == Exit.REGRESSION else "What changed in the traces"
+def _explanations(report: GateReport, shown: Callable[[str], str]) -> list[tuple[str, Causes]]:
+    """Titles and causes: of the commits, then of each benchmark that has its own."""
+    title = "Why" if report.exit_code == Exit.REGRESSION else "What changed in the traces"
+    found = [(title, report.causes)] if report.causes else []
+    own = [(f"Why {shown(each.benchmark.name)}", each.causes) for each in report.findings if each.causes]
+    return found + own
 
 
 def _cause_lines(causes: Causes) -> list[str]:

@@ -198,6 +198,7 @@ def test_the_json_is_the_whole_report(failed: GateReport) -> None:
         "corrected_p": None,
         "min_effect": None,
         "since": None,
+        "causes": None,
     }
     assert data["causes"]["headline"] == "A step takes 3.2 -> 5.1 ms (+59.4 %)."
     assert data["causes"]["grew"][0] == {

@@ -4,11 +4,12 @@ import json
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
 
+from perflab.benchmarks.causes import Kind
 from perflab.benchmarks.gate import GateReport, judge
 from perflab.benchmarks.report import json_text
 from perflab.benchmarks.result import Benchmark, Run
@@ -20,7 +21,9 @@ from perflab.profiler.analysis.diff import OpDelta, TraceDiff
 MakeRuns = Callable[..., list[Run]]
 STEADY = [1.00, 1.01, 0.99, 1.02, 0.98]
 SLOWER = [1.10, 1.11, 1.09, 1.12, 1.08]
-DIFF = TraceDiff(3, 5, (OpDelta("matmul", 2, 4, 1, 3, 0, 0), OpDelta("take", 1, 0, 3, 0, 0, 0)), 12_000, 50_000, 0, 9)
+DIFF = TraceDiff(
+    3, 5, (OpDelta("matmul", 2, 4, 1, 3, 0, 0), OpDelta("take", 1, 0, 3, 0, 0, 0)), 12_000, 50_000, 0, 9, ()
+)
 
 
 @pytest.fixture
@@ -54,5 +57,6 @@ def test_every_report_is_of_the_schema(schema: dict[str, Any], runs: MakeRuns, h
         jsonschema.validate({**data, "more": 1}, schema)
 
 
-def test_it_knows_every_verdict(schema: dict[str, Any]) -> None:
+def test_it_knows_every_verdict_and_kind_of_cause(schema: dict[str, Any]) -> None:
+    assert tuple(schema["$defs"]["cause"]["properties"]["kind"]["enum"]) == get_args(Kind)
     assert set(schema["$defs"]["finding"]["properties"]["verdict"]["enum"]) == set(Verdict)

@@ -6,6 +6,7 @@ import pytest
 
 from perflab.benchmarks import folder
 from perflab.benchmarks.gate import Exit, GateOptions
+from perflab.benchmarks.report import text as text_of
 from perflab.benchmarks.suite import KEPT
 
 Suite = Callable[..., tuple[int, str]]
@@ -123,3 +124,49 @@ def test_a_folder_against_itself_passes(suite: Suite, pytester: pytest.Pytester)
     report = folder.judge_measured(base, head, GateOptions(min_effect=5.0))
     assert report.exit_code == Exit.PASS
     assert [finding.benchmark.name for finding in report.findings] != []
+
+
+# Its clock is its own: a round takes a thousandth, or as much more as a copy is said to cost.
+STEP = """
+import itertools, pytest
+from perflab import runtime as rt
+
+ticks, a = itertools.count(), rt.ones(64, 64)
+
+@pytest.mark.benchmark(timer=lambda: next(ticks) * SECONDS)
+def test_step(benchmark):
+    benchmark.pedantic(lambda: (a + 1).relu(), rounds=3)
+
+def test_python(benchmark):
+    benchmark.pedantic(int, rounds=3)
+
+@pytest.mark.perflab(counters="off")
+def test_profiled(benchmark):
+    from perflab.profiler import profile
+    with profile():
+        benchmark.pedantic(a.sum, rounds=1)
+"""
+
+
+def test_a_profiled_process_tells_why(suite: Suite, pytester: pytest.Pytester) -> None:
+    slower = STEP.replace("(a + 1)", "(a + 1).copy()").replace("SECONDS", "0.0012")
+    for name, text in (("base", STEP.replace("SECONDS", "0.001")), ("head", slower)):
+        code, output = suite(text, "--perflab", name, "--perflab-processes", "5", "-k", "step or profiled")
+        assert code == 0, output
+        assert "perflab: profiled: 1 benchmarks run ops of perflab.runtime" in output
+    base, head = (folder.read(pytester.path / name) for name in ("base", "head"))
+    assert base.traces == {"test_it.py::test_step": pytester.path / "base" / "001.json.gz"}
+    report = folder.judge_measured(base, head, GateOptions(min_effect=0.1))
+    step = next(finding for finding in report.findings if finding.benchmark.name == "test_it.py::test_step")
+    assert step.verdict == "regression"
+    assert step.causes is not None
+    copy = next(cause for cause in step.causes.grew if cause.name == "copy")
+    assert (copy.count, copy.bytes) == (1, 64 * 64 * 4)
+    assert "0 -> 1 calls a step, +16 KiB allocated a step" in copy.text
+    assert "Why test_it.py::test_step: A step takes" in text_of(report)
+
+
+def test_what_runs_no_op_leaves_no_trace(suite: Suite, pytester: pytest.Pytester) -> None:
+    code, output = suite(STEP.replace("SECONDS", "1"), "--perflab", "runs", "--perflab-processes", "1", "-k", "python")
+    assert (code, "profiled: 0 benchmarks" in output) == (0, True)
+    assert folder.read(pytester.path / "runs").traces == {}
