@@ -55,7 +55,7 @@ def examine(found: Import) -> Report:
     instant = len(empty) - known.get("no-duration", 0) - known.get("negative-duration", 0)
     checks.add("zero-duration", max(instant, 0), _told(trace, empty))
     ranks = sorted({int(rank[1]) for track in trace.tracks if (rank := _RANK.search(track.process))})
-    if len(ranks) > 1:
+    if len(ranks) > 1 and "joined" not in known:
         checks.add("several-ranks", len(ranks), [f"rank {rank}" for rank in ranks])
     _look_for_pause(trace, checks)
     findings = worst_first((*found.findings, *checks.listed()))

@@ -16,6 +16,7 @@ from .container import Plain, Unpacker
 from .findings import Finding, Findings
 from .origin import told_by
 from .privacy import masked, masked_finding
+from .ranks import joined
 
 __all__ = ["Finding", "Import", "read"]
 
@@ -39,6 +40,8 @@ class Import:
 def read(source: str | os.PathLike[str] | BinaryIO, largest: int | None = None, *, mask: bool = True) -> Import:
     """Read a trace from a path or a binary file, plain or packed with gzip, zstd, zip or tar.
 
+    The traces of an archive, one for each rank, become one.
+
     A file that is cut short or damaged is read up to that place; what was repaired, left out or odd is in `findings`.
     Events need not be sorted. Slices that cross others of their thread get a lane of their own; slices without an end
     reach to the last event and have the argument `unfinished`. `largest` is how many bytes compressed data may unpack
@@ -54,20 +57,24 @@ def read(source: str | os.PathLike[str] | BinaryIO, largest: int | None = None, 
 
 def _read(file: BinaryIO, name: str, largest: int | None, mask: bool) -> Import:
     findings = Findings()
-    found: list[str] = []
-    first: tuple[Trace, str] | None = None
+    traces: list[tuple[str, Trace]] = []
+    formats: list[str] = []
+    refusals: list[TraceFormatError] = []
     for member, plain in Unpacker(name, largest, findings).members(file):
-        found.append(member)
-        if len(found) == 1:
-            first = _read_plain(plain, name, findings)
-    if first is None:
-        raise TraceFormatError(f"{name}: the archive is empty; give one that holds a trace")
-    if len(found) > 1:
-        raise TraceFormatError(
-            f"{name}: this archive holds {len(found)} files ({', '.join(found[:3])}...); unpack it and give its traces"
-            " one by one"
+        try:
+            trace, format = _read_plain(plain, name, findings)
+        except TraceFormatError as error:
+            refusals.append(error)
+            findings.add("skipped", examples=[member])
+            continue
+        traces.append((member, trace))
+        formats.append(format)
+    if not traces:
+        raise (
+            refusals[0] if refusals else TraceFormatError(f"{name}: the archive is empty; give one that holds a trace")
         )
-    trace, format = first
+    trace = traces[0][1] if len(traces) == 1 else joined(traces, findings)
+    format = formats[0]
     if not mask:
         return Import(trace, format, findings.listed())
     trace = masked(trace, findings)

@@ -115,6 +115,17 @@ KINDS: dict[str, tuple[Severity, str, str]] = {
         "{count} kernel{s} {has} no launch in the file.",
         "Their time counts for no op. Record the CPU side too (ProfilerActivity.CPU), from before the first launch.",
     ),
+    "joined": (
+        "warning",
+        "{count} files of one run were joined; they begin within {spread} of each other.",
+        "Each rank stands on its own machine's clock: moments of different ranks can be compared only as far as those"
+        " clocks agree. Totals are sums over all ranks.",
+    ),
+    "skipped": (
+        "warning",
+        "{count} file{s} of the archive {is} no trace.",
+        "They are left out.",
+    ),
     "several-ranks": (
         "warning",
         "The file holds {count} ranks.",

@@ -9,6 +9,7 @@ from ..trace import Flows, Int64s, Trace
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset")  # the capital ones are of early Kineto
 _LAUNCHES = ("cuda_runtime", "cuda_driver", "hip_runtime", "xpu_runtime", "privateuse1_runtime", "Runtime")
 _KEY = "correlation"
+RANK = ": "  # in the pid of a joined trace, behind its rank
 _NAME = "ac2g"  # as torch.profiler calls these flows
 
 
@@ -21,9 +22,11 @@ def tied(trace: Trace) -> Trace:
     sources, targets = np.flatnonzero(launches), np.flatnonzero(launched)
     if not len(sources) or not len(targets):
         return trace
-    sources = sources[np.argsort(correlation[sources], kind="stable")]
-    place = np.searchsorted(correlation[sources], correlation[targets], side="right") - 1
-    found = (place >= 0) & (correlation[sources[place]] == correlation[targets])
+    known, compact = np.unique(correlation, return_inverse=True)
+    key = compact + len(known) * _ranks(trace)[trace.slices.track]
+    sources = sources[np.argsort(key[sources], kind="stable")]
+    place = np.searchsorted(key[sources], key[targets], side="right") - 1
+    found = (place >= 0) & (key[sources[place]] == key[targets])
     sources, targets = sources[place[found]], targets[found]
     strings = trace.strings if _NAME in trace.strings else [*trace.strings, _NAME]
     name = np.full(len(sources), strings.index(_NAME), dtype=np.int32)
@@ -37,6 +40,13 @@ def tied(trace: Trace) -> Trace:
     order = np.lexsort((joined.target, joined.source))
     ordered = Flows(joined.name[order], joined.source[order], joined.target[order])
     return replace(trace, strings=strings, flows=ordered)
+
+
+def _ranks(trace: Trace) -> Int64s:
+    """For each track a number of its rank, where several files were joined: their ids are the same."""
+    ranks: dict[str, int] = {}
+    told = (str(track.pid).partition(RANK)[0] if RANK in str(track.pid) else "" for track in trace.tracks)
+    return np.array([ranks.setdefault(rank, len(ranks)) for rank in told], dtype=np.int64)
 
 
 def unlinked(trace: Trace) -> Int64s:

@@ -1,6 +1,9 @@
 """Traces of other tools from other machines, where sample traces lie beside the checkout."""
 
+import gzip
+import json
 from collections import Counter
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -31,7 +34,6 @@ from perflab.profiler.ceilings import Ceilings
 
 FOLDER = Path(__file__).parents[2].parent / "shared" / "cases" / "traces"
 REFUSED = {
-    "dlrm_8_ranks.tar.gz": "this archive holds 8 files",
     "not_a_chrome_trace_cloud.json": "not a Chrome trace",
     "not_a_chrome_trace_rocprof.json.gz": "not a Chrome trace",
 }
@@ -64,6 +66,36 @@ def test_it_is_valid_and_comes_back_from_our_own_file(trace: Trace, tmp_path: Pa
     assert again.counters.value.tolist() == trace.counters.value.tolist()
     for key, column in trace.slice_args.items():
         assert again.slice_args[key].rows.tolist() == column.rows.tolist(), key
+
+
+def plain_events(path: Path) -> list[Any]:
+    """The complete events of a file, read by the standard library."""
+    if path.suffix == ".zip" or ".tar" in path.name or path.name.startswith("partial"):
+        pytest.skip("not one whole JSON text")
+    data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    document = json.loads(data, parse_float=Decimal)
+    events = document if isinstance(document, list) else document["traceEvents"]
+    return [event for event in events if event.get("ph") == "X"]
+
+
+def rounded(microseconds: Decimal | int) -> int:
+    return round(Decimal(microseconds) * 1000)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_slices_are_those_that_the_file_holds(path: Path) -> None:
+    """Name, start and duration of each, from the decimal text."""
+    wanted = Counter(
+        (str(event.get("name", "")), rounded(event["ts"]), max(rounded(event.get("dur") or 0), 0))
+        for event in plain_events(path)
+    )
+    trace = chrome.read(path)
+    columns = zip(trace.slices.start.tolist(), trace.slices.duration.tolist(), strict=True)
+    names = trace.name_of(range(len(trace.slices)))
+    found = Counter((name, *times) for name, times in zip(names, columns, strict=True))
+    assert wanted - found == Counter()
+    if "B" not in path.read_text(errors="replace") or path.name.startswith(("torch", "kineto", "viz", "vllm")):
+        assert found == wanted
 
 
 def brute_force(trace: Trace) -> tuple[Counter[str], Counter[str], Counter[str]]:
