@@ -13,7 +13,8 @@ from .derive import Groups, broadcast, zero_d, zero_size
 from .gradients import check_gradient, check_second_gradient, differentiable
 from .halves import check_halves
 from .inputs import Entry, call, fill, internal, natural, tensors
-from .values import check_layouts, check_repeated, check_shape, check_value, reference
+from .layouts import check_layouts, check_repeated
+from .values import check_shape, check_value, reference
 
 
 def check_op(op: Any, samples: Sequence[Sample] | None = None) -> dict[str, str]:
@@ -49,7 +50,7 @@ def check_kind(entry: Entry, name: str, samples: Sequence[Sample] | None = None)
             if any(counts):
                 break
     if done:
-        return f"{done} samples"
+        return f"{done} sample{'s' * (done > 1)}"
     if not refused:
         raise AssertionError(f"{entry.name}: no sample allows the check '{name}': add a larger one, of shapes")
     return f"refused: {refused}"

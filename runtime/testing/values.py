@@ -1,6 +1,5 @@
-"""Results against what the declaration says: values, shapes and dtypes, on inputs of every layout and dtype."""
+"""Results against what the declaration says: values, shapes and dtypes, in every dtype."""
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -26,7 +25,7 @@ from ..spec import (
     int64,
     uint64,
 )
-from .inputs import Arrays, Entry, call, column_major, fill, given, natural, repeated, reversed_, strided, tensors
+from .inputs import Arrays, Entry, call, fill, tensors
 
 HALVES = (float16, bfloat16)
 
@@ -138,26 +137,3 @@ def check_shape(op: Op, sample: Sample) -> bool:
         else:
             raise AssertionError(f"{op.name} is not declared for {dtype.name}, but computes it")
     return True
-
-
-def check_layouts(entry: Entry, sample: Sample) -> bool:
-    """Inputs with gaps, backwards, and column by column."""
-    arrays = fill(entry, sample, natural(entry))
-    layouts: tuple[Callable[[np.ndarray[Any, Any]], Tensor], ...] = (strided, reversed_, column_major)
-    for layout in layouts:
-        check_values(entry, sample, arrays, [layout(a) for a in arrays])
-    return any(a.size > 1 for a in arrays)
-
-
-def check_repeated(entry: Entry, sample: Sample) -> bool:
-    """Inputs are one row, seen again and again through a stride of 0: of arrays that a sample gives, those that are."""
-    arrays = fill(entry, sample, natural(entry))
-    inputs = tensors(arrays)
-    done = False
-    for i, (a, spec) in enumerate(zip(arrays, given(entry, sample), strict=True)):
-        if a.size > 1 and (isinstance(spec, tuple) or np.array_equal(a, np.broadcast_to(a[:1], a.shape))):
-            inputs[i] = repeated(a)
-            arrays[i] = np.broadcast_to(a[:1], a.shape)
-            done |= a.shape[0] > 1
-    check_values(entry, sample, arrays, inputs)
-    return done

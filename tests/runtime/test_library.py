@@ -172,7 +172,7 @@ def test_check_op_runs_the_sweep_on_it() -> None:
 def test_check_op_tells_what_it_did_not_check() -> None:
     found = check_op(parts, [sample((4,), np.array([1, 0]), n=2)])
     assert found["gradient"] == found["second gradient"] == found["saved bytes"] == "it has no gradient"
-    assert found["zero-size"] == "1 samples"
+    assert found["zero-size"] == "1 sample"
 
     @custom_op("testlib::rows")
     def rows(x: Tensor) -> Tensor:
@@ -201,7 +201,7 @@ def test_check_op_checks_the_gradient_of_a_function() -> None:
         twice.register_fake(lambda x: Spec(x.shape, x.dtype))
         twice.register_autograd(lambda ctx, g, slope=slope: g * slope)
         if right:
-            assert check_op(twice, [sample((2, 3))])["second gradient"] == "1 samples"
+            assert check_op(twice, [sample((2, 3))])["second gradient"] == "1 sample"
         else:
             with pytest.raises(AssertionError, match="Not equal to tolerance"):
                 check_op(twice, [sample((2, 3))])
