@@ -3,7 +3,7 @@
 t0, t1, t2  ticks. op: begins, its kernel begins, both end. node, annotation, step, composite, leaf: begin, 0, end.
             gil: asked, got, gave back. alloc, free: the moment in t0 and t2. edge: those of its node, which it follows.
 name        op, node: op id; gil, annotation, composite: id of an interned string; step: its number.
-sequence    op: number of the backward node that it made, 0 none; node: its number.
+sequence    op: number of the backward node that it made, 0 none; node: its number; step: that of its profile.
 address     edge: number of the node that it leads to, or which leaf; leaf: which one.
 """
 

@@ -1,9 +1,12 @@
 """profile() and record_function(): the part of the profiler that records with the runtime."""
 
 import functools
+import itertools
 import os
 import platform
+import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
@@ -21,7 +24,7 @@ from .errors import ProfileStateError
 from .events import STEP_MARK
 from .garbage import GarbageRecorder
 from .gil import GilRecorder
-from .recording import Clock, Recording, to_pages, to_trace
+from .recording import Clock, Events, Recording, to_pages, to_trace
 from .resident import ResidentMemory
 from .schedule import ProfilerAction, Schedule, always
 from .trace import Json, Trace
@@ -43,7 +46,8 @@ class profile:
     Without a schedule everything from beginning to end is recorded; with one, the steps that it names. At the end of
     each recorded window `on_trace_ready(prof)` is called, and `trace` is that of the window. `metadata` (commit,
     branch, project, machine, ...) goes into the trace. The GIL is recorded for every thread of the process; where that
-    cannot be, a RuntimeWarning says why. Raises ProfileStateError where another profile is recording.
+    cannot be, a RuntimeWarning says why. Profiles may run inside each other and in several threads at once: each sees
+    what happens in the process while it records, and its own steps.
     """
 
     def __init__(
@@ -87,7 +91,8 @@ class profile:
         """The step is over and the next one begins. Raises ProfileStateError before start() and after stop()."""
         if not self._running:
             raise ProfileStateError("step() belongs inside the profile's with block: this profile is not running")
-        _core.recorder_push(STEP_MARK, self.step_num, self._step_began, _core.recorder_ticks())
+        if self._window is not None:
+            self._window.mark_step(self.step_num, self._step_began)
         self.step_num += 1
         self._change_to(self._schedule(self.step_num))
         self._step_began = _core.recorder_ticks()
@@ -152,13 +157,76 @@ class profile:
 _RECORDED = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class _Share:
+    """A window's part of the recorder: what ends from `tick` on. `first`: nothing was recorded before it."""
+
+    number: int
+    tick: int
+    dropped: int
+    first: bool
+
+
+class _SharedRecorder:
+    """The recorder, for all windows that are open at once: each takes its own part, and none empties it."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._reset()
+        os.register_at_fork(after_in_child=self._reset)  # there the recorder is off
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._open: set[_Share] = set()
+        self._several = False  # of them, at some time since the recorder went on
+        self._kept: list[tuple[int, Events]] = []
+
+    def begin(self) -> _Share:
+        with self._lock:
+            first = not self._open
+            if first:
+                if _core.is_recording():
+                    raise ProfileStateError("something else records with perflab's runtime; end it first")
+                _core.recorder_start(_MAX_EVENTS)
+            self._several = not first
+            share = _Share(next(self._numbers), _core.recorder_ticks(), _core.recorder_dropped(), first)
+            self._open.add(share)
+            return share
+
+    def end(self, share: _Share) -> tuple[list[tuple[int, Events]], int]:
+        """The window's events by thread, and how many were dropped; nothing in a forked child."""
+        with self._lock:
+            if share not in self._open:
+                return [], 0
+            self._open.remove(share)
+            if not self._open:
+                _core.recorder_stop()
+            self._kept += _core.recorder_drain()
+            events = _part(self._kept, share) if self._several else self._kept
+            oldest = min((other.tick for other in self._open), default=None)
+            self._kept = [one for one in self._kept if oldest is not None and one[1]["t2"].max(initial=0) >= oldest]
+            return events, _core.recorder_dropped() - share.dropped
+
+
+def _part(recorded: list[tuple[int, Events]], share: _Share) -> list[tuple[int, Events]]:
+    """Without what ended before, and without the steps of other profiles."""
+    parts = []
+    for thread, events in recorded:
+        other = (events["kind"] == STEP_MARK) & (events["sequence"] != share.number)
+        if not share.first:
+            other |= events["t2"] < share.tick
+        parts.append((thread, events[~other] if other.any() else events))
+    return parts
+
+
+_RECORDER = _SharedRecorder()
+
+
 class _Window:
     """A stretch of time in which the recorder is on."""
 
     def __init__(self) -> None:
-        if _core.is_recording():
-            raise ProfileStateError("another profile is recording; end it before this one begins")
-        _core.recorder_start(_MAX_EVENTS)
+        self._share = _RECORDER.begin()
         memory = _core.memory_stats()
         self._allocated = memory["allocated_bytes"]
         self._reserved = [(_core.recorder_ticks(), memory["reserved_bytes"])]
@@ -166,6 +234,9 @@ class _Window:
         self._resident.sample(_core.recorder_ticks())
         self._garbage = GarbageRecorder(_core.recorder_ticks)
         self._gil = GilRecorder()
+
+    def mark_step(self, number: int, began: int) -> None:
+        _core.recorder_push(STEP_MARK, number, began, _core.recorder_ticks(), self._share.number)
 
     def sample_memory(self) -> None:
         now = _core.recorder_ticks()
@@ -176,17 +247,16 @@ class _Window:
         self._gil.stop()
         self._garbage.stop()
         self._resident.stop(0)
-        _core.recorder_stop()
+        _RECORDER.end(self._share)
 
     def end(self, metadata: dict[str, Json]) -> Recording:
         self.sample_memory()
         gil = self._gil.stop()
         collections = self._garbage.stop()
         resident = self._resident.stop(_core.recorder_ticks())
-        _core.recorder_stop()
-        dropped = _core.recorder_dropped()
+        events, dropped = _RECORDER.end(self._share)
         return Recording(
-            events=_core.recorder_drain(),
+            events=events,
             clock=Clock(*_core.recorder_clock()),
             pid=os.getpid(),
             ops=_core.op_names(),

@@ -40,11 +40,12 @@ nb::tuple clock() {
   return nb::make_tuple(s.tick0, s.ns0, s.ns_per_tick);
 }
 
-void push(int kind, uint32_t name, int64_t t0, int64_t t2) {
+void push(int kind, uint32_t name, int64_t t0, int64_t t2, uint64_t sequence) {
   if (!is_recording()) return;
   Event& e = next_event();
   e = Event{};
   e.t0 = t0, e.t2 = t2, e.kind = static_cast<EventKind>(kind), e.name = name, e.scope = current_scope;
+  e.sequence = sequence;
 }
 
 nb::list shape_lists() {  // by id: ((dtype name, shape), ...) of the inputs
@@ -77,7 +78,7 @@ void bind_recorder(nb::module_& m) {
   m.def("recorder_drain", drain_events);
   m.def("recorder_dropped", dropped_events);
   m.def("recorder_clock", clock);
-  m.def("recorder_push", push, "kind"_a, "name"_a, "t0"_a, "t2"_a);
+  m.def("recorder_push", push, "kind"_a, "name"_a, "t0"_a, "t2"_a, "sequence"_a);
   m.def("intern", [](nb::str text) { return intern(utf8(text)); });
   m.def("interned", [] {
     nb::list texts;

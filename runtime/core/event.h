@@ -7,6 +7,7 @@
 //             end. gil: asked, got, gave back. alloc and free: the moment in t0 and t2. edge: those of its node.
 // name        op, node: op id. gil, annotation, composite: id of an interned string. step: its number.
 // sequence    op: the number of the autograd node that it made, 0 none. node: its number. edge: its node's.
+//             step: the number of the profile whose step it is.
 // address     op: its output's memory where it allocated it, alloc and free: the block. bytes: the size of that.
 //             edge: the number of the node behind, or which leaf. leaf: which one.
 // shapes      interned shapes of the inputs (0 none); leaf: its own. scope: interned module path (0 none).

@@ -1,5 +1,6 @@
 """profile() around real training steps."""
 
+import os
 import threading
 from collections import Counter
 from pathlib import Path
@@ -206,3 +207,46 @@ def test_costs_are_those_that_ops_declare() -> None:
     assert (found["transpose"].flops, found["transpose"].moved_bytes) == (0, 0)
     assert found["conv2d"].flops == 2 * (2 * 6 * 6 * 6) * 27
     assert found["matmul"].flops_per_s == found["matmul"].flops / found["matmul"].kernel_ns * 1e9
+
+
+def test_profiles_in_several_threads_and_in_a_backward() -> None:
+    class Profiled(rt.Function):
+        @staticmethod
+        def forward(ctx: Any, a: Any) -> Any:
+            return a * 2.0
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Any) -> Any:
+            with profile() as inside:
+                result = gradient * 2.0
+            found.append(len(inside.trace.select(category="cpu_op")))
+            return result
+
+    found: list[int] = []
+    x = rt.ones((4,)).requires_grad_()
+    with profile() as prof:
+        threads = [threading.Thread(target=lambda: Profiled.apply(x).sum().backward()) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(found) == 4 and min(found) >= 1
+    assert prof.key_averages().rows
+    assert len(gil_waits(prof.trace)) > 4
+    prof.trace.check()
+
+
+def test_a_forked_child_profiles_anew() -> None:
+    x = rt.ones((4,))
+    with profile() as prof:
+        x + x
+        child = os.fork()
+        if not child:
+            with profile() as own:
+                x * x
+            prof.stop()
+            names = own.trace.name_of(own.trace.select(category="cpu_op"))
+            os._exit(0 if names == ["mul"] and own.trace.metadata["gil"] == "exact" else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        x - x
+    assert prof.trace.name_of(prof.trace.select(category="cpu_op")) == ["add", "sub"]

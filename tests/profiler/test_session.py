@@ -33,7 +33,8 @@ class FakeCore:
     def recorder_drain(self) -> list[tuple[int, Any]]:
         array = np.zeros(len(self.events), dtype=EVENT)
         for row, values in zip(array, self.events, strict=True):
-            row["kind"], row["name"], row["t0"], row["t2"] = values
+            row["kind"], row["name"], row["t0"], row["t2"], row["sequence"] = values
+        self.events = []
         return [(7, array)]
 
     def recorder_dropped(self) -> int:
@@ -46,9 +47,9 @@ class FakeCore:
         self.now += 1
         return self.now
 
-    def recorder_push(self, kind: int, name_id: int, t0: int, t2: int) -> None:
+    def recorder_push(self, kind: int, name_id: int, t0: int, t2: int, sequence: int) -> None:
         if self.recording:
-            self.events.append((kind, name_id, t0, t2))
+            self.events.append((kind, name_id, t0, t2, sequence))
 
     def is_recording(self) -> bool:
         return self.recording
@@ -71,7 +72,7 @@ class FakeCore:
         return {"allocated_bytes": 100, "reserved_bytes": 1000 + self.now}
 
     def op(self, number: int) -> None:
-        self.recorder_push(OP, number, self.recorder_ticks(), self.recorder_ticks())
+        self.recorder_push(OP, number, self.recorder_ticks(), self.recorder_ticks(), 0)
 
 
 class FakeGilRecorder:
@@ -182,9 +183,52 @@ def test_there_is_no_trace_before_a_window_has_ended(core: FakeCore) -> None:
         prof.export_chrome_trace("never written")
 
 
-def test_two_at_once_are_refused(core: FakeCore) -> None:
-    with profile(), pytest.raises(ProfileStateError, match="another profile is recording; end it"), profile():
+def test_each_of_nested_profiles_sees_its_own_part_and_steps(core: FakeCore) -> None:
+    with profile() as outer:
+        core.op(0)
+        with profile() as inner:
+            core.op(1)
+            inner.step()
+        core.op(2)
+        with profile() as other:
+            core.op(3)
+        outer.step()
+    assert (ops(outer), ops(inner), ops(other)) == (["op0", "op1", "op2", "op3"], ["op1"], ["op3"])
+    assert [len(steps(prof.trace)) for prof in (outer, inner, other)] == [1, 1, 0]
+    assert core.starts == 1
+
+
+def test_profiles_may_end_in_any_order(core: FakeCore) -> None:
+    first, second, third = profile(), profile(), profile()
+    first.start()
+    core.op(1)
+    second.start()
+    core.op(2)
+    first.stop()
+    core.op(3)
+    third.start()
+    core.op(4)
+    second.stop()
+    core.op(5)
+    third.stop()
+    assert [ops(prof) for prof in (first, second, third)] == [["op1", "op2"], ["op2", "op3", "op4"], ["op4", "op5"]]
+
+
+def test_ten_nested_profiles(core: FakeCore) -> None:
+    def nested(depth: int) -> list[list[str]]:
+        with profile() as prof:
+            core.op(depth)
+            inside = nested(depth + 1) if depth < 9 else []
+        return [ops(prof), *inside]
+
+    assert nested(0) == [[f"op{number}" for number in range(depth, 10)] for depth in range(10)]
+
+
+def test_a_recorder_that_somebody_else_runs_is_left_alone(core: FakeCore) -> None:
+    core.recorder_start(10)
+    with pytest.raises(ProfileStateError, match="something else records"), profile():
         pass
+    core.recorder_stop()
 
 
 def test_memory_is_sampled_at_every_step(core: FakeCore) -> None:
@@ -208,9 +252,8 @@ def test_the_trace_is_exported(core: FakeCore, tmp_path: Path) -> None:
 
 
 def test_dropped_events_are_told(core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "recorder_dropped", lambda: 12)
     with profile() as prof:
-        pass
+        monkeypatch.setattr(core, "recorder_dropped", lambda: 12)
     assert prof.trace.metadata["droppedEvents"] == 12
 
 
