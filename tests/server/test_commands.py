@@ -213,3 +213,18 @@ def test_no_server_is_said(perflab: Perflab, files: Files) -> None:
     assert err.endswith("start one with `perflab serve`, or use --lab\n")
     with pytest.raises(Unreachable):
         RemoteLab("no url").projects()
+
+
+def test_calibrate_tells_what_can_be_gated(perflab: Perflab, files: Files) -> None:
+    for process in range(12):
+        files.run(f"{process}.json", 1 + process / 1000)
+    code, out, err = perflab("calibrate", files.folder)
+    assert (code, err) == (0, "")
+    assert out.startswith("smallest change told in 85% of gates of 10 + 10 processes\n\nstep  spread   0.")
+    code, out, _ = perflab("calibrate", files.folder, "--processes", "20")
+    assert (code, out) == (2, "There are 12 runs, and a side has 20 processes: measure as many.\n")
+    assert perflab("calibrate", "nowhere") == (
+        3,
+        "",
+        "perflab: nowhere is no folder; name one with the run files of a commit\n",
+    )
