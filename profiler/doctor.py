@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from .importers import Import
 from .importers.findings import EXAMPLES, Finding, Findings, worst_first
-from .importers.launches import unlinked
+from .importers.launches import of_category, unlinked
 from .trace import Int64s, Trace
 
 Verdict: TypeAlias = Literal["healthy", "usable with care", "incomplete"]
 
 _RANK = re.compile(r"\brank[ _:#-]*(\d+)", re.IGNORECASE)
+_ANNOTATIONS = ("user_annotation", "gpu_user_annotation")
 _PAUSE_NS = 1_000_000_000
 _PAUSE = 10  # times what the rest of the trace spans
 
@@ -45,8 +46,11 @@ def examine(found: Import) -> Report:
     trace = found.trace
     checks = Findings()
     known = {finding.kind: finding.count for finding in found.findings}
+    crossing = _lanes(trace)[trace.slices.track] > 0
+    annotations = of_category(trace, _ANNOTATIONS)
     for kind, rows in (
-        ("overlap", np.flatnonzero(_lanes(trace)[trace.slices.track] > 0)),
+        ("overlap", np.flatnonzero(crossing & ~annotations)),
+        ("straddle", np.flatnonzero(crossing & annotations)),
         ("duplicates", _duplicates(trace)),
         ("unlinked-kernels", unlinked(trace)),
     ):

@@ -136,6 +136,11 @@ KINDS: dict[str, tuple[Severity, str, str]] = {
         "{count} value{s} or event{s} {is} not JSON inside.",
         "They are left out.",
     ),
+    "straddle": (
+        "note",
+        "{count} step{s} or annotation{s} begin{verb} in one slice of the thread and end{verb} in another.",
+        "They stand on a lane of their own beside the thread. Their times are right.",
+    ),
     "zero-duration": (
         "note",
         "{count} slice{s} took 0 ns.",

@@ -7,6 +7,8 @@ from urllib.parse import quote
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
+from perflab.profiler.chrome_write import encode
+
 from ..blobs import CHUNK
 from ..schema import Trace
 from .deps import NOT_FOUND, REFUSED, LabOf, Responses
@@ -19,6 +21,8 @@ FILE: Responses = {
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
+
+REPAIRED: Responses = {200: {"description": "Chrome JSON", "content": {"application/json": {"schema": {}}}}}
 
 
 @router.get("/{id}", responses=NOT_FOUND | REFUSED)
@@ -36,6 +40,14 @@ def trace_file(lab: LabOf, id: int) -> StreamingResponse:
         "content-length": str(trace.bytes),
     }
     return StreamingResponse(_chunks(lab.trace_file(id)), media_type="application/octet-stream", headers=headers)
+
+
+@router.get("/{id}/repaired", response_class=StreamingResponse, responses=REPAIRED | NOT_FOUND | REFUSED)
+def repaired(lab: LabOf, id: int) -> StreamingResponse:
+    """What could be read of a trace, as valid Chrome JSON, sorted and masked."""
+    trace = lab.trace(id)
+    headers = {"content-disposition": f"attachment; filename*=utf-8''{quote(trace.name, safe='')}.repaired.json"}
+    return StreamingResponse(encode(lab.read_trace(id)), media_type="application/json", headers=headers)
 
 
 def _chunks(file: BinaryIO) -> Iterator[bytes]:

@@ -38,6 +38,15 @@ def test_slices_that_cross() -> None:
     assert found.findings[0].examples == ("'a' at 5 ns on main", "'a' at 15 ns on main")
 
 
+def test_steps_that_straddle_other_slices_are_no_warning() -> None:
+    builder = TraceBuilder()
+    builder.slice("frame", 0, 10, track=HOST, category="python_function")
+    builder.slice("ProfilerStep#1", 5, 10, track=HOST, category="user_annotation")
+    found = report(builder)
+    assert found.verdict == "healthy"
+    assert found.findings[0].what == "1 step or annotation begins in one slice of the thread and ends in another."
+
+
 def test_slices_that_are_there_twice() -> None:
     builder = TraceBuilder()
     for name, track in (("a", HOST), ("b", HOST), ("a", HOST), ("a", GPU)):
