@@ -58,6 +58,11 @@ def picture(trace: Trace, window: Window) -> Picture:
 
 def _draw(graph: AutogradGraph, label: str) -> Picture:
     layout = lay_out(graph.count, graph.edges, _GAP / WIDTH)
+    if layout is None:
+        return Picture(
+            f"The {graph.count} nodes of {label} have too many edges between rows far apart to be read as a picture: "
+            "autograd.graph.to_dot(loss) gives them as text for Graphviz."
+        )
     slowest = max(node.ns for node in graph.nodes)
 
     def top(row: int) -> int:

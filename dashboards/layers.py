@@ -4,12 +4,14 @@ Edges over several rows are led through places between the boxes of each. Rows a
 neighbours, as long as fewer edges cross; then boxes are moved as near to the mean of their neighbours as they fit.
 """
 
+from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 _SWEEPS = 8
 _LANE = 0.12  # width that an edge needs beside boxes of width 1
+_PLACES = 5000  # beyond them a layout takes seconds, and nobody can read it
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,16 @@ class _Place:
     above: list["_Place"] = field(default_factory=list)
 
 
-def lay_out(count: int, edges: Sequence[tuple[int, int]], gap: float) -> Layout:
-    """Places for boxes 0 to count - 1, at least `gap` apart. An edge leads to a box with a higher number."""
+def lay_out(count: int, edges: Sequence[tuple[int, int]], gap: float) -> Layout | None:
+    """Places for boxes 0 to count - 1, at least `gap` apart. An edge leads to a box with a higher number.
+
+    None where too many edges go over too many rows.
+    """
     row = [0] * count
     for source, target in sorted(edges):
         row[target] = max(row[target], row[source] + 1)
+    if sum(row[target] - row[source] for source, target in edges) > _PLACES:
+        return None
     places = [_Place(row[box]) for box in range(count)]
     chains = [_chain(places[source], places[target]) for source, target in edges]
     rows: list[list[_Place]] = [[] for _ in range(max(row, default=-1) + 1)]
@@ -108,8 +115,10 @@ def _crossings(rows: Sequence[Sequence[_Place]]) -> int:
         _number(line)
     count = 0
     for line in rows:
-        ends = [(place.x, other.x) for place in line for other in place.above]
-        count += sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for at, a in enumerate(ends) for b in ends[:at])
+        seen: list[float] = []  # where edges end that begin further to the left
+        for _, end in sorted((place.x, other.x) for place in line for other in place.above):
+            count += len(seen) - bisect_right(seen, end)
+            insort(seen, end)
     return count
 
 

@@ -88,6 +88,7 @@ def test_boxes_never_overlap_and_edges_go_up_row_by_row(seed: int) -> None:
     count = random.randint(1, 60)
     edges = sorted({(random.randrange(b), b) for b in range(1, count) for _ in range(random.randint(0, 3))})
     layout = lay_out(count, edges, gap=0.2)
+    assert layout is not None
     for a, b in combinations(range(count), 2):
         assert layout.row[a] != layout.row[b] or abs(layout.x[a] - layout.x[b]) > 1.2 - 1e-9
     for (source, target), path in zip(edges, layout.paths, strict=True):
@@ -99,8 +100,24 @@ def test_boxes_never_overlap_and_edges_go_up_row_by_row(seed: int) -> None:
 
 def test_a_tree_is_drawn_without_crossings_and_a_chain_straight() -> None:
     tree = lay_out(7, [(0, 1), (0, 2), (2, 3), (1, 4), (2, 5), (1, 6)], gap=0.1)
+    assert tree is not None
     children = {parent: sorted(tree.x[child] for child in pair) for parent, pair in ((1, (4, 6)), (2, (3, 5)))}
     left, right = sorted((1, 2), key=lambda box: tree.x[box])
     assert children[left][1] < children[right][0]
     assert tree.x[0] == pytest.approx((tree.x[1] + tree.x[2]) / 2)
-    assert lay_out(4, [(0, 1), (1, 2), (2, 3)], gap=0.1).x == [0.5] * 4
+    chain = lay_out(4, [(0, 1), (1, 2), (2, 3)], gap=0.1)
+    assert chain is not None and chain.x == [0.5] * 4
+
+
+def test_a_graph_of_long_edges_is_not_laid_out() -> None:
+    dense = [(front, behind) for behind in range(60) for front in range(behind)]
+    assert lay_out(60, dense, gap=0.1) is None
+    builder = TraceBuilder()
+    runs = [
+        builder.slice("AddBackward0", at, 1, track=TRACK, category="autograd", args={"Sequence number": 99 - at})
+        for at in range(60)
+    ]
+    for front, behind in dense:
+        builder.flow("next_functions", runs[front], runs[behind])
+    drawn = picture(builder.build(), STEP)
+    assert not drawn.boxes and drawn.note.startswith("The 60 nodes of step 4 have too many edges")
