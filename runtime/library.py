@@ -14,8 +14,17 @@ from .op import Op
 from .program import set_operators
 from .spec import Indices, Mask
 
+Backends = str | Sequence[str] | None  # None: all that there are
 
-def custom_op(name: str, *, mutates_args: Sequence[str] = ()) -> Callable[[Callable[..., Any]], "CustomOp"]:
+
+def custom_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: Sequence[str] = (),
+    device_types: Backends = None,
+) -> Any:
     """Declare an op called `name`, as "mylib::fused": the decorated function on tensors is its kernel on the CPU.
 
     Annotations are the schema: `Tensor` for a tensor (these come first), int, bool, float, DType, tuple[int, ...] for
@@ -29,10 +38,18 @@ def custom_op(name: str, *, mutates_args: Sequence[str] = ()) -> Callable[[Calla
     if mutates_args:
         raise OpError(f"{name}: its arguments may not be changed: give a new tensor (mutates_args=())")
 
+    _check_backends(name, device_types)
+
     def declare(function: Callable[..., Any]) -> CustomOp:
         return CustomOp(name, function)
 
-    return declare
+    return declare if fn is None else declare(fn)
+
+
+def _check_backends(name: str, device_types: Backends) -> None:
+    for backend in (device_types,) if isinstance(device_types, str) else device_types or ():
+        if backend != "cpu":
+            raise OpError(f"{name}: there is no backend '{backend}', use 'cpu'")
 
 
 class CustomOp:
@@ -41,7 +58,7 @@ class CustomOp:
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self.__doc__ = function.__doc__
         self.__name__ = name
-        self._kernels: dict[str, Callable[..., Any]] = {"cpu": function}
+        self._kernel = function
         self._shapes: Callable[..., Any] | None = None
         self._flops: Callable[..., int] | None = None
         self._function: type[Function] | None = None
@@ -113,16 +130,15 @@ class CustomOp:
         self._flops = flops
         return flops
 
-    def register_kernel(self, backend: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Declare the kernel for a backend, in place of an earlier one. There is "cpu"."""
-        if backend != "cpu":
-            raise OpError(f"{self.__name__}: there is no backend '{backend}', use 'cpu'")
+    def register_kernel(self, device_types: Backends, func: Callable[..., Any] | None = None, /) -> Any:
+        """Declare the kernel for backends, in place of an earlier one. There is "cpu"."""
+        _check_backends(self.__name__, device_types)
 
         def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-            self._kernels[backend] = function
+            self._kernel = function
             return function
 
-        return declare
+        return declare if func is None else declare(func)
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         bound = self._signature.bind(*args, **kwargs)
@@ -140,7 +156,7 @@ class CustomOp:
     def _run(self, arrays: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
         tensors = [_core.from_numpy(np.array(a)) for a in arrays]
         with no_grad():
-            result = self._kernels["cpu"](*tensors, **attributes)
+            result = self._kernel(*tensors, **attributes)
         results = result if isinstance(result, tuple) else (result,)
         for out in results:
             if not isinstance(out, Tensor):

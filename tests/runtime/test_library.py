@@ -125,8 +125,23 @@ def test_a_kernel_can_be_replaced() -> None:
         return x * 7.0
 
     assert op(rt.ones(1)).tolist() == [7.0]
-    with pytest.raises(OpError, match="there is no backend 'cuda'"):
-        op.register_kernel("cuda")
+    op.register_kernel(("cpu",), lambda x: x * 9.0)
+    assert op(rt.ones(1)).tolist() == [9.0]
+    for backends in ("cuda", ["cpu", "cuda"]):
+        with pytest.raises(OpError, match="testlib::replaced: there is no backend 'cuda', use 'cpu'"):
+            op.register_kernel(backends)
+
+
+def test_an_op_is_declared_of_a_function_without_a_decorator() -> None:
+    def twice(x: Tensor) -> Tensor:
+        """2 * x"""
+        return x * 2.0
+
+    op = custom_op("testlib::twice", twice, device_types="cpu")
+    op.register_fake(lambda x: Spec(x.shape, x.dtype))
+    assert op(rt.ones(2)).tolist() == [2.0, 2.0]
+    with pytest.raises(OpError, match="testlib::other: there is no backend 'cuda', use 'cpu'"):
+        custom_op("testlib::other", twice, device_types=("cpu", "cuda"))
 
 
 @pytest.mark.parametrize(
