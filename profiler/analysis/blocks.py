@@ -86,9 +86,9 @@ def blocks(trace: Trace) -> Blocks:
         modules=names,
     )
     found.category[:] = _categories(trace, found)
-    if CATEGORY in args:
-        told = args[CATEGORY]
-        codes = np.array([_CODE.get(str(value), _CODE["other"]) for value in told.table or ()], dtype=np.int64)
+    told = args.get(CATEGORY)
+    if told is not None and told.table is not None:
+        codes = np.array([_CODE.get(str(value), -1) for value in told.table], dtype=np.int64)
         by_instant = np.full(count, -1, dtype=np.int64)
         by_instant[told.rows] = codes[told.values]
         known = by_instant[rows[born]]

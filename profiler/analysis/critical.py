@@ -76,7 +76,7 @@ class _Walk:
     def back_from(self, thread: int, time: int) -> list[PathPiece]:
         """The pieces until this moment of a thread, in time."""
         pieces: list[PathPiece] = []
-        came_through = False  # another thread: what ends at this moment is on the way already
+        came_through = False  # to this very moment: what ends at it is on the way already, and not looked at again
         done = self._end_of_work(time)
         if done > time:
             thread, time = self._through_device(pieces, thread, time, done)
@@ -87,15 +87,15 @@ class _Walk:
             if found is None or since <= self._begin:
                 break
             start, kind, other = (int(column[place]) for column in (found.start, found.kind, found.other))
-            time, came_through = since, True
+            time = since
             if kind == SYNCED:
                 thread, time = self._through_device(pieces, thread, start, since)
-                came_through = False
             elif other != NOBODY:
                 thread = other
             else:
                 _add(pieces, "gil_wait", thread, max(start, self._begin), since)
                 time = start
+            came_through = time == since
         return pieces[::-1]
 
     def _end_of_work(self, time: int) -> int:
@@ -149,9 +149,12 @@ class _Walk:
             self._first_of_run[stream] = stream[np.maximum.accumulate(np.where(waited, np.arange(len(stream)), 0))]
 
     def _launched(self, launch: Int64s, begun: Int64s) -> Int64s:
-        """When a call had launched what then began: at its end, or, of one that waited for the work, at its begin."""
+        """When a call had launched what then began: at its end, or, of one that waited for the work, at its begin.
+
+        Never later than the work began: clocks of devices can be off.
+        """
         slices = self._trace.slices
-        return np.where(slices.end[launch] <= begun, slices.end[launch], slices.start[launch])
+        return np.where(slices.end[launch] <= begun, slices.end[launch], np.minimum(slices.start[launch], begun))
 
 
 def _add(pieces: list[PathPiece], where: Where, track: int, start: int, end: int) -> None:
