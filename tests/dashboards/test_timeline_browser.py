@@ -188,6 +188,16 @@ def test_band_folds_and_the_address_says_so(lab: str, watched: Watched) -> None:
     assert asked(page)["folded"] == "0"
 
 
+def test_ops_of_the_table_lead_to_their_slices(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1")
+    page.locator("#op-table").get_by_role("link", name="adamw").click()
+    expect(page.locator(".slice h3")).to_have_text("adamw")
+    assert asked(page)["find"] == "adamw"
+    # The link as an address shows the same.
+    watched.visit(f"{lab}/traces/1?find=adamw")
+    expect(page.locator(".slice h3")).to_have_text("adamw")
+
+
 def test_dark_timeline_is_dark(lab: str, browser: Browser) -> None:
     context = browser.new_context(color_scheme="dark")
     page = Watched(context.new_page()).visit(f"{lab}/traces/1")
@@ -197,4 +207,37 @@ def test_dark_timeline_is_dark(lab: str, browser: Browser) -> None:
     page.emulate_media(color_scheme="light")
     page.wait_for_timeout(200)
     assert pixels(page) != before
+    context.close()
+
+
+def test_two_fingers_zoom_and_one_moves(lab: str, browser: Browser) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    watched = Watched(context.new_page())
+    page = watched.visit(f"{lab}/traces/1")
+    start, end = stretch_of_window(page)
+    page.locator("canvas.slices").scroll_into_view_if_needed()
+    box = page.locator("canvas.slices").bounding_box()
+    assert box is not None
+    touch = context.new_cdp_session(page)
+
+    def fingers(kind: str, *places: float) -> None:
+        points = [{"x": box["x"] + x, "y": box["y"] + 40, "id": number} for number, x in enumerate(places)]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    middle = box["width"] / 2
+    fingers("touchStart", middle - 40)
+    fingers("touchStart", middle - 40, middle + 40)
+    for away in (55, 70, 80):
+        fingers("touchMove", middle - away, middle + away)
+    fingers("touchEnd")
+    low, high = stretch(page)
+    assert high - low == pytest.approx((end - start) / 2, rel=0.1)
+    assert (low + high) / 2 == pytest.approx((start + end) / 2, rel=0.02)
+    fingers("touchStart", middle)
+    for x in (10, 30, 60):
+        fingers("touchMove", middle - x)
+    fingers("touchEnd")
+    moved = stretch(page)
+    assert moved[0] > low and moved[1] - moved[0] == pytest.approx(high - low, rel=0.01)
+    assert watched.faults == []
     context.close()

@@ -36,6 +36,13 @@ export class Search {
     this.view.set("find", "find", "");
   }
 
+  // Looks for a name that was not typed.
+  start(name) {
+    this.input.value = name;
+    this.view.set("find", "find", name);
+    this.go(0);
+  }
+
   // Takes up a name from an address: counts it without moving.
   async restore(name) {
     this.input.value = name;
