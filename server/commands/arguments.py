@@ -1,12 +1,13 @@
 """Arguments that commands share, and the lab and commits that they name."""
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perflab.benchmarks.errors import BenchmarkError
 
-from ..errors import LabError
+from ..errors import LabError, Refused
 from ..settings import DEFAULT_LAB, Settings
 
 if TYPE_CHECKING:
@@ -62,3 +63,14 @@ def gate_options(arguments: argparse.Namespace) -> "GateOptions":
 
     given = {"alpha": arguments.alpha, "min_effect": arguments.min_effect}
     return GateOptions(**{name: value for name, value in given.items() if value is not None})
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_text(text, encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise Refused(f"nothing can be written to {path} ({error.strerror}); name another file") from error

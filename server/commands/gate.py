@@ -1,7 +1,6 @@
 """`perflab gate`: fails when a commit is slower than its baseline, and says why."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from contextlib import closing
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import NotFound, Refused
-from .arguments import ERRORS, add_judging, add_lab, gate_options, open_lab
+from .arguments import ERRORS, add_judging, add_lab, gate_options, open_lab, replace_file
 
 if TYPE_CHECKING:
     from perflab.benchmarks.gate import GateOptions, GateReport
@@ -80,7 +79,7 @@ class Gate:
         waivers = read(arguments.waivers) if arguments.waivers else ()
         judged = waive(_judged(arguments), waivers, date.today())
         for path, form in zip(arguments.output, forms, strict=True):
-            _replace(path, form(judged))
+            replace_file(path, form(judged))
         print(report.text(judged), end="")
         return Exit.PASS if arguments.soft else judged.exit_code
 
@@ -151,14 +150,3 @@ def _form(path: Path) -> "Callable[[GateReport], str]":
     if path.suffix not in forms:
         raise Refused(f"{path} tells no form of report; name a file that ends in {', '.join(sorted(forms))}")
     return forms[path.suffix]
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise Refused(f"the report cannot be written to {path} ({error.strerror}); name another file") from error

@@ -2,14 +2,17 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.report import FORMAT
+from perflab.benchmarks.result import Run
 from perflab.server.errors import Unreachable
 from perflab.server.lab import LocalLab
 from perflab.server.remote import RemoteLab
@@ -134,7 +137,7 @@ def test_the_gate_writes_its_report(perflab: Perflab) -> None:
     assert perflab(*gate, "--output", "no/such/folder.txt") == (
         3,
         "",
-        "perflab: the report cannot be written to no/such/folder.txt (No such file or directory); name another file\n",
+        "perflab: nothing can be written to no/such/folder.txt (No such file or directory); name another file\n",
     )
     assert perflab(*gate, "--output", "report.html") == (
         3,
@@ -228,3 +231,12 @@ def test_calibrate_tells_what_can_be_gated(perflab: Perflab, files: Files) -> No
         "",
         "perflab: nowhere is no folder; name one with the run files of a commit\n",
     )
+
+
+def test_bench_leaves_a_run_file(perflab: Perflab) -> None:
+    code, out, err = perflab("bench", "--output", "run.json", "--rounds", "2", "--", sys.executable, "-c", "")
+    assert (code, err) == (0, "")
+    assert re.fullmatch(r".* -c '': [\d.]+ \w+ \(median [\d.]+ \w+\)\n", out)
+    (result,) = Run.from_json(Path("run.json").read_text()).results
+    assert len(result.samples) == 2
+    assert perflab("bench", "no_such:step", "--output", "run.json")[0] == 3
