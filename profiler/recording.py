@@ -37,10 +37,12 @@ from .garbage import Collection, GarbageTrack
 from .gil_track import GilRecord, GilTrack
 from .memory_track import MemoryTrack
 from .pages import Page, Pages, trace_of
+from .stacks import StackRecord, StackTrack
 from .stretches import NOTHING, Placed, Stretch, cut, kernel_begins, stretches
 from .trace import Int64s, Json, Trace, Track
 
 GIL_TID = 10_000_000  # above the highest thread id of Linux
+STACK_TID = 20_000_000
 
 _INPUT_TYPES = {  # as torch spells them
     "bool": "bool",
@@ -96,6 +98,7 @@ class Recording:
     reserved: list[tuple[int, int]] = field(default_factory=list)  # (tick, bytes), as sampled
     resident: list[tuple[int, int]] = field(default_factory=list)  # the same, of the process
     collections: list[Collection] = field(default_factory=list)  # of garbage
+    stack: StackRecord | None = None  # samples of Python's
     gil: GilRecord = field(default_factory=GilRecord)
     metadata: dict[str, Json] = field(default_factory=dict)
     cost: Cost | None = None  # FLOPs and bytes of a call
@@ -170,6 +173,7 @@ class _Conversion:
             if np.any(kind == GIL):
                 acquisitions.append(stretch.at(kind == GIL))
         begins = [*(int(ticks[1]) for _, ticks in pieces), *(tick for tick, _ in recording.reserved)]
+        begins += [recording.stack.began] if recording.stack else []
         begins += [tick for tick, _ in recording.resident] + [one.began for one in recording.collections]
         if recording.gil.holds is not None and len(recording.gil.holds):
             begins.append(int(recording.gil.holds["wait"].min()))
@@ -184,6 +188,8 @@ class _Conversion:
         self._ran, self._ran_number = np.concatenate(ran)[order], np.concatenate(ran_number)[order]
         self._edge_ends, self._edges = edges.joined()
         self._garbage = GarbageTrack(recording.collections, self._builder, self._ns, self._track)
+        of_stack = (self._builder, self._ns, self._stack_track)
+        self._stack = StackTrack(recording.stack, *of_stack) if recording.stack else None
         events = sum(len(events) for _, events in recording.events)  # arrows of other kinds are numbered by them
         self._gil = GilTrack(
             recording.gil,
@@ -222,6 +228,8 @@ class _Conversion:
             self._add_kernels(middle)
             self._gil.add(until)
             self._garbage.add(until)
+            if self._stack:
+                self._stack.add(until)
             if self._memory:
                 self._memory.add(stretch, middle, self._tracks.of, until)
             yield self._builder.take_page()
@@ -240,6 +248,9 @@ class _Conversion:
 
     def _gil_track(self, thread: int) -> int:
         return self._builder.track(Track(self._pid, thread + GIL_TID, f"{self._name(thread)} GIL", "python"))
+
+    def _stack_track(self, thread: int) -> int:
+        return self._builder.track(Track(self._pid, thread + STACK_TID, f"{self._name(thread)} Python", "python"))
 
     def _add_begun(self, stretch: Stretch) -> None:
         """The slices that begin with their events. Of those with the same times the one added first is outside."""

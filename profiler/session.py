@@ -27,6 +27,7 @@ from .gil import GilRecorder
 from .recording import Clock, Events, Recording, to_pages, to_trace
 from .resident import ResidentMemory
 from .schedule import ProfilerAction, Schedule, always
+from .stacks import StackRecord, StackRecorder
 from .trace import Json, Trace
 
 _MAX_EVENTS = 10_000_000  # of 64 bytes each; further ones are counted as dropped
@@ -47,7 +48,8 @@ class profile:
     each recorded window `on_trace_ready(prof)` is called, and `trace` is that of the window. `metadata` (commit,
     branch, project, machine, ...) goes into the trace. The GIL is recorded for every thread of the process; where that
     cannot be, a RuntimeWarning says why. Profiles may run inside each other and in several threads at once: each sees
-    what happens in the process while it records, and its own steps.
+    what happens in the process while it records, and its own steps. `with_stack`: pyinstrument samples this thread's
+    Python stack each millisecond (ProfilerError where it is not installed); it starts and stops on this thread then.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class profile:
         on_trace_ready: Callable[["profile"], object] | None = None,
         record_shapes: bool = True,
         profile_memory: bool = True,
+        with_stack: bool = False,
         metadata: Mapping[str, Json] | None = None,
     ) -> None:
         self.step_num = 0
@@ -64,11 +67,13 @@ class profile:
         self._on_trace_ready = on_trace_ready
         self._shapes = record_shapes
         self._memory = profile_memory
+        self._with_stack = with_stack
         self._metadata = {**(metadata or {}), "versions": _versions()}
         self._action = ProfilerAction.NONE
         self._window: _Window | None = None
         self._recording: Recording | None = None
         self._trace: Trace | None = None
+        self._stacks: StackRecord | None = None
         self._step_began = 0
         self._running = False
 
@@ -131,6 +136,15 @@ class profile:
         else:  # what is only written need not be made whole
             chrome.write(to_pages(self._recording, shapes=self._shapes, memory=self._memory), path)
 
+    def export_stacks(self, path: str | os.PathLike[str]) -> None:
+        """Write the samples of `with_stack` over the last window as pyinstrument's own file, for `pyinstrument --load`.
+
+        Raises ProfileStateError where there are none.
+        """
+        if self._stacks is None:
+            raise ProfileStateError("there are no samples yet: say profile(with_stack=True), and call this afterwards")
+        self._stacks.session.save(path)
+
     def _change_to(self, action: ProfilerAction) -> None:
         before, self._action = self._action, action
         records = action in _RECORDED
@@ -144,12 +158,12 @@ class profile:
         elif window is not None:
             window.discard()
         if action is not ProfilerAction.NONE:
-            self._window = _Window()
+            self._window = _Window(self._with_stack)
 
     def _save(self, recording: Recording) -> None:
         if recording.is_empty and (self._recording or self._trace):
             return  # the loop ended with a window: what came after it must not take its place
-        self._recording, self._trace = recording, None
+        self._recording, self._trace, self._stacks = recording, None, recording.stack
         if self._on_trace_ready is not None:
             self._on_trace_ready(self)
 
@@ -225,7 +239,8 @@ _RECORDER = _SharedRecorder()
 class _Window:
     """A stretch of time in which the recorder is on."""
 
-    def __init__(self) -> None:
+    def __init__(self, with_stack: bool) -> None:
+        self._stack = StackRecorder() if with_stack else None
         self._share = _RECORDER.begin()
         memory = _core.memory_stats()
         self._allocated = memory["allocated_bytes"]
@@ -234,6 +249,8 @@ class _Window:
         self._resident.sample(_core.recorder_ticks())
         self._garbage = GarbageRecorder(_core.recorder_ticks)
         self._gil = GilRecorder()
+        if self._stack is not None:
+            self._stack.start(_core.recorder_ticks())
 
     def mark_step(self, number: int, began: int) -> None:
         _core.recorder_push(STEP_MARK, number, began, _core.recorder_ticks(), self._share.number)
@@ -244,12 +261,15 @@ class _Window:
         self._resident.sample(now)
 
     def discard(self) -> None:
+        if self._stack is not None:
+            self._stack.stop()
         self._gil.stop()
         self._garbage.stop()
         self._resident.stop(0)
         _RECORDER.end(self._share)
 
     def end(self, metadata: dict[str, Json]) -> Recording:
+        stack = self._stack.stop() if self._stack is not None else None
         self.sample_memory()
         gil = self._gil.stop()
         collections = self._garbage.stop()
@@ -269,6 +289,7 @@ class _Window:
             reserved=self._reserved,
             resident=resident,
             collections=collections,
+            stack=stack,
             gil=gil,
             metadata=metadata | gil.notes | ({"droppedEvents": dropped} if dropped else {}),
         )

@@ -3,7 +3,7 @@
 The format: https://github.com/jlfwong/speedscope/blob/main/src/lib/file-format-spec.ts
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from decimal import Decimal
 from math import isfinite
 from typing import Any, TypeAlias
@@ -120,19 +120,19 @@ class _Profile:
         return exact if -_FURTHEST < exact < _FURTHEST else None
 
 
-def stretches(samples: Iterable[tuple[list[int], int]], at: int) -> Iterator[tuple[int, int, int]]:
-    """Frame, start and end of what stays on the stack from one sample to the next. Samples are stacks, the outermost
-    frame first, and how long they stand for; the first begins `at`."""
+def stretches(samples: Iterable[tuple[list[int], int]], at: int) -> list[tuple[int, int, int]]:
+    """Frame, start and end of what stays on the stack from one sample to the next, callers before what they call.
+    Samples are stacks, the outermost frame first, and how long they stand for; the first begins `at`."""
     opened: list[tuple[int, int]] = []
+    found = []
     for stack, width in samples:
         same = 0
         while same < min(len(opened), len(stack)) and opened[same][0] == stack[same]:
             same += 1
         while len(opened) > same:
-            frame, start = opened.pop()
-            yield frame, start, at
+            found.append((*opened.pop(), at))
         opened += [(frame, at) for frame in stack[same:]]
         at += width
     while opened:
-        frame, start = opened.pop()
-        yield frame, start, at
+        found.append((*opened.pop(), at))
+    return found[::-1]
