@@ -96,7 +96,7 @@ def _diff(it: Answers) -> Section | None:
         for line in worth
     )
     rest = change.step_ns - sum(line.ns for line in worth)
-    if len(change.bill) > len(worth):
+    if rest and len(change.bill) > len(worth):
         rows += (("all others", _time(rest, signed=True), "", "", "", ""),)
     ratio = f" ({percent(change.head_step_ns / change.base_step_ns)})" if change.base_step_ns else ""
     head = f"A step takes {_time(change.base_step_ns)} → {_time(change.head_step_ns)}{ratio}."

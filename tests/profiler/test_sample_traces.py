@@ -307,6 +307,18 @@ def test_a_roofline_has_every_op_whose_cost_is_known(trace: Trace) -> None:
         assert op.least_ns == pytest.approx(max(op.flops / 1e15, op.moved_bytes / 1e13) * 1e9)
 
 
+@pytest.fixture(scope="module")
+def bert() -> Trace:
+    return chrome.read(FOLDER / "torch_bert_small_h100.json.gz")
+
+
+def test_the_bill_since_another_trace_adds_up(trace: Trace, bert: Trace) -> None:
+    for change in (diff(bert, trace), diff(trace, bert)):
+        assert sum(line.ns for line in change.bill) == pytest.approx(change.step_ns, abs=1e-3)
+        assert sum(line.ns for line in change.beside) == pytest.approx(change.elsewhere_ns, abs=1e-3)
+        assert sum(op.count for op in change.ops) == pytest.approx(sum(line.count for line in change.bill))
+
+
 def test_a_trace_does_not_differ_from_itself(trace: Trace) -> None:
     change = diff(trace, trace)
     assert change.step_ns == 0
