@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perflab.profiler.analysis.gil import FLOW
 from perflab.profiler.trace import Int64s, Json
 
 from . import theme
@@ -89,6 +90,11 @@ def detail(timeline: Timeline, slice_: int) -> Detail:
     own = brief(timeline, slice_)
     trace, columns, flows = timeline.trace, timeline.trace.slices, timeline.trace.flows
     inside = np.flatnonzero(columns.parent == slice_)
+    # A wait for the GIL points at the hold that it waited for, which is its cause.
+    backwards = flows.name == trace.string_id(FLOW)
+    cause, effect = (
+        np.where(backwards, *ends) for ends in ((flows.target, flows.source), (flows.source, flows.target))
+    )
     same = columns.duration[(columns.name == columns.name[slice_]) & (columns.category == columns.category[slice_])]
     before, after = (None if other < 0 else brief(timeline, other) for other in timeline.beside(slice_))
     return Detail(
@@ -99,8 +105,8 @@ def detail(timeline: Timeline, slice_: int) -> Detail:
         around=[brief(timeline, outer) for outer in _around(columns.parent, slice_)],
         before=before,
         after=after,
-        causes=_arrows(timeline, np.flatnonzero(flows.target == slice_), flows.source),
-        effects=_arrows(timeline, np.flatnonzero(flows.source == slice_), flows.target),
+        causes=_arrows(timeline, np.flatnonzero(effect == slice_), cause),
+        effects=_arrows(timeline, np.flatnonzero(cause == slice_), effect),
         args={key: _text(value) for key, value in trace.args_of(slice_).items()},
         count=len(same),
         total=int(same.sum()),

@@ -187,6 +187,17 @@ def test_detail_knows_nesting_flows_and_others_of_its_name(training_trace: MakeT
     assert forward.after is not None and slices.detail(timeline, forward.after.slice).before == forward.slice
 
 
+def test_the_hold_is_the_cause_of_the_wait_for_it() -> None:
+    builder = TraceBuilder()
+    hold = builder.slice("GIL held: Python", 0, 90, track=Track(1, "1 GIL"), category="gil")
+    wait = builder.slice("GIL wait: Python", 20, 70, track=Track(1, "2 GIL"), category="gil")
+    builder.flow("gil", wait, hold)
+    trace = builder.build()
+    waited, held = (slices.detail(Timeline(trace), int(builder.row_of_slice[handle])) for handle in (wait, hold))
+    assert [arrow.slice for arrow in waited.causes] == [held.slice] and waited.effects == []
+    assert [arrow.slice for arrow in held.effects] == [waited.slice] and held.causes == []
+
+
 def test_args_are_text_and_the_long_are_cut() -> None:
     builder = TraceBuilder()
     args = {"Input Dims": [[2, 3], []], "text": "a" * 5_000, "n": 7}

@@ -241,3 +241,16 @@ def test_two_fingers_zoom_and_one_moves(lab: str, browser: Browser) -> None:
     assert moved[0] > low and moved[1] - moved[0] == pytest.approx(high - low, rel=0.01)
     assert watched.faults == []
     context.close()
+
+
+def test_a_server_that_is_gone_is_said_and_forgotten(lab: str, browser: Browser) -> None:
+    page = browser.new_page()
+    Watched(page).visit(f"{lab}/traces/1")
+    page.route("**/timeline?*", lambda route: route.abort("connectionrefused"))
+    for _ in range(4):
+        page.locator(".rows").press("w")
+    expect(page.locator(".fault")).to_contain_text("The timeline could not be read")
+    page.unroute("**/timeline?*")
+    page.locator(".rows").press("d")
+    expect(page.locator(".fault")).to_have_text("")
+    page.close()

@@ -2,7 +2,14 @@
 
 import { duration, moment, whole } from "./units.js";
 
-const FLOWS = { fwdbwd: ["forward", "backward"], ac2g: ["launched by", "launches"], async_cpu_to_gpu: ["launched by", "launches"] };
+// What stands at the two ends of flows, by the names that recorders give them.
+const FLOWS = {
+  fwdbwd: ["forward", "backward"],
+  ac2g: ["launched by", "launches"],
+  async_cpu_to_gpu: ["launched by", "launches"],
+  next_functions: ["gradient from", "gradient to"],
+  gil: ["held the GIL", "waited for the GIL"],
+};
 const SHOWN_FLOWS = 8;
 
 // `on.go(slice, near)` follows a link to another slice.

@@ -95,7 +95,10 @@ view.addEventListener("move", () => {
 });
 for (const name of ["select", "mark", "find"]) view.addEventListener(name, redraw);
 view.addEventListener("fold", arrange);
-tiles.addEventListener("tile", redraw);
+tiles.addEventListener("tile", () => {
+  fault.textContent = "";
+  redraw();
+});
 tiles.addEventListener("fault", ({ detail }) => (fault.textContent = `The timeline could not be read (${detail}); move to try again.`));
 scroller.addEventListener("scroll", redraw);
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
