@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -15,6 +16,7 @@
 
 #include "error.h"
 #include "fork.h"
+#include "patience.h"
 
 namespace perflab {
 namespace {
@@ -69,12 +71,22 @@ class Pool {
     return shared;
   }
 
+  // A fresh start: what was learned of the helpers before is forgotten.
+  void resize(int n) {
+    std::lock_guard lock(mutex_);
+    size.store(n, std::memory_order_relaxed);
+    patience_ = {};
+  }
+
   void run(Job& job) {
     if (!offer(job)) return job.work(job.context, 0, job.n);
+    const int64_t begun = now();
     job.take_parts();
+    const int64_t worked = now();
     std::unique_lock lock(mutex_);
     job_ = nullptr;  // who wakes from now on finds nothing
     done_.wait(lock, [&] { return inside_ == 0; });
+    patience_.note(worked - begun, now() - worked);
     if (job.error) std::rethrow_exception(job.error);
   }
 
@@ -86,13 +98,15 @@ class Pool {
     job.part *= (job.n / job.part + parts - 1) / parts;
     {
       std::lock_guard lock(mutex_);
-      if (job_) return false;
+      if (job_ || !patience_.next()) return false;
       while (threads_ < helpers && start()) ++threads_;
       job_ = &job, places_ = helpers;
     }
     for (int i = 0; i < helpers; ++i) wake_.notify_one();
     return true;
   }
+
+  static int64_t now() { return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
   bool start() {
     SignalsHeld held;
@@ -122,11 +136,13 @@ class Pool {
     new (&wake_) std::condition_variable;
     new (&done_) std::condition_variable;
     job_ = nullptr, places_ = inside_ = threads_ = 0;
+    patience_ = {};
   }
 
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   Job* job_ = nullptr;
+  Patience patience_;
   int places_ = 0;   // for threads that may still join the job
   int inside_ = 0;   // that work on it
   int threads_ = 0;  // that were started
@@ -140,7 +156,7 @@ void set_num_threads(int n) {
   if (n < 1 || n > kMost)
     throw Error(ErrorKind::kValue,
                 "the number of threads must be from 1 to " + std::to_string(kMost) + ", not " + std::to_string(n));
-  Pool::pool().size.store(n, std::memory_order_relaxed);
+  Pool::pool().resize(n);
 }
 
 void share_parts(int64_t n, int64_t grain, void (*work)(const void*, int64_t, int64_t), const void* context) {

@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "error.h"
+#include "patience.h"
 #include "threads.h"
 
 namespace perflab {
@@ -75,6 +76,33 @@ TEST(many_callers_at_once) {
   }
   for (std::thread& t : callers) t.join();
   CHECK(wrong == 0);
+}
+
+TEST(who_waits_for_helpers_works_alone_for_a_while) {
+  constexpr int64_t kWork = 1'000'000, kLongWait = 4'000'000;
+  auto alone = [](Patience& p) {
+    int jobs = 0;
+    while (!p.next()) ++jobs;
+    return jobs;
+  };
+  Patience p;
+  CHECK(alone(p) == 0);
+  p.note(kWork, kWork / 4);  // the last part of another
+  CHECK(alone(p) == 0);
+  for (int jobs : {1, 3, 7, 15, 31, 63, 63}) {
+    p.note(kWork, kLongWait);
+    CHECK(alone(p) == jobs);
+  }
+  p.note(kWork, 0);
+  CHECK(alone(p) == 0);
+  p.note(kWork, kLongWait);
+  CHECK(alone(p) == 63);
+  for (int i = 0; i < 6; ++i) p.note(kWork, 0);
+  p.note(kWork, kLongWait);
+  CHECK(alone(p) == 1);
+  p.note(10 * kLongWait, kLongWait);  // of long work, a short wait
+  p.note(1000, Patience::kShortest);
+  CHECK(alone(p) == 0);
 }
 
 TEST(an_exception_reaches_the_caller) {
