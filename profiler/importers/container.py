@@ -4,12 +4,15 @@ The plain bytes come as pieces, so that a trace is never held twice. Data that i
 before that place, and a finding.
 """
 
+import lzma
+import struct
 import tarfile
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, BinaryIO
 
 from ..errors import TraceFormatError
@@ -19,6 +22,11 @@ PIECE = 1 << 20  # bytes
 _HEAD = 512  # bytes that tell the formats apart
 _SPOOLED = 1 << 24  # bytes of an archive that are held in memory
 _LAYERS = 4
+# What the standard library raises of archives that were tampered with.
+_DAMAGE = (
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
+    RuntimeError, OverflowError,
+)  # fmt: skip
 GZIP, ZSTD, ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", (b"PK\x03\x04", b"PK\x05\x06")
 
 
@@ -127,27 +135,46 @@ class Unpacker:
     def _zipped(self, plain: Plain, layers: int) -> Iterator[tuple[str, Plain]]:
         with plain.as_file() as file:
             try:
-                with zipfile.ZipFile(file) as archive:
-                    for entry in archive.infolist():
-                        if entry.is_dir():
-                            continue
-                        with archive.open(entry) as member:
-                            pieces = self._limited(iter(lambda member=member: member.read(PIECE), b""))  # type: ignore[misc]
-                            yield from self._opened(entry.filename, Plain(pieces), layers - 1)
-            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
-                raise TraceFormatError(f"{self.name}: the zip archive is damaged ({error}); copy it again") from None
+                archive = zipfile.ZipFile(file)
+            except _DAMAGE as error:
+                raise self._damaged("zip archive", error) from None
+            for entry in archive.infolist():
+                if not entry.is_dir():
+                    pieces = self._limited(self._member(partial(archive.open, entry), "zip archive"))
+                    yield from self._opened(entry.filename, Plain(pieces), layers - 1)
 
     def _tarred(self, plain: Plain, layers: int) -> Iterator[tuple[str, Plain]]:
         with plain.as_file() as file:
             try:
-                with tarfile.open(fileobj=file) as archive:
-                    for entry in archive:
-                        member = archive.extractfile(entry) if entry.isreg() else None
-                        if member is not None:
-                            pieces = iter(lambda member=member: member.read(PIECE), b"")  # type: ignore[misc]
-                            yield from self._opened(entry.name, Plain(pieces), layers - 1)
-            except tarfile.TarError as error:
-                raise TraceFormatError(f"{self.name}: the tar archive is damaged ({error}); copy it again") from None
+                archive = tarfile.open(fileobj=file, mode="r:")
+                entries = [entry for entry in archive.getmembers() if entry.isreg()]
+            except _DAMAGE as error:
+                raise self._damaged("tar archive", error) from None
+            for entry in entries:
+                pieces = self._member(partial(archive.extractfile, entry), "tar archive")
+                yield from self._opened(entry.name, Plain(pieces), layers - 1)
+
+    def _member(self, open_it: Callable[[], IO[bytes] | None], what: str) -> Iterator[bytes]:
+        """The bytes of a file in an archive, up to where they are damaged."""
+        at = 0
+        try:
+            member = open_it()
+            assert member is not None  # which extractfile gives for what is no file
+            with member:
+                while piece := member.read(PIECE):
+                    at += len(piece)
+                    yield piece
+        except _DAMAGE as error:
+            if not at:
+                raise self._damaged(what, error) from None
+            self._findings.add("compressed-damaged", at=f"{at:,}", why=_one_line(error))
+
+    def _damaged(self, what: str, error: Exception) -> TraceFormatError:
+        return TraceFormatError(f"{self.name}: the {what} is damaged ({_one_line(error)}); copy it again")
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
 
 
 class _Gzip:

@@ -53,7 +53,8 @@ def read(file: IO[bytes], name: str, findings: Findings) -> Trace:
                 connection.text_factory = lambda text: text.decode("utf-8", "replace")
                 return _Export(connection, name, findings).read()
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise TraceFormatError(f"{name}: the SQLite file is damaged ({error}); export it again") from None
+            why = " ".join(str(error).split())
+            raise TraceFormatError(f"{name}: the SQLite file is damaged ({why}); export it again") from None
 
 
 class _Export:

@@ -76,7 +76,7 @@ def read_tree(document: dict[str, Json], name: str, findings: Findings) -> Trace
 
 
 def _metadata(document: dict[str, Json]) -> dict[str, Json]:
-    began = document["start_time"]
+    began = document.get("start_time")
     return {"tool": FORMAT} | ({"baseTimeNanoseconds": round(began * 1e9)} if _is_time(began) else {})
 
 
