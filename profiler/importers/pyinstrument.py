@@ -39,7 +39,7 @@ def read_session(document: dict[str, Json], name: str, findings: Findings) -> Tr
         by_thread.setdefault(thread, []).append((numbers, round(seconds * 1e9)))
     listed = list(frames)
     for thread, samples in by_thread.items():
-        label, _, tid = (thread or "MainThread\0<thread>\x001").split("\0")
+        label, _, tid, *_ = (thread or "MainThread\0<thread>\x001").split("\0")
         track = Track(1, int(tid) if tid.isdecimal() else tid, label, str(document.get("target_description") or ""))
         for frame, start, end in stretches(samples, 0):
             function, file, line = [*listed[frame].split("\0"), "", ""][:3]

@@ -112,6 +112,14 @@ def test_a_pyinstrument_tree() -> None:
     assert kinds(found) == {"sums": 1}
 
 
+def test_odd_pyinstrument_files() -> None:
+    assert slices(load({"sample_count": 1, "root_frame": {"function": "f", "time": 1e-9}}).trace) == [("f", 0, 1, 0)]
+    thread = "worker\0<thread>\x00x\0y"
+    found = load({"start_time": None, "frame_records": [[[thread, "f"], 0.5], [["f"], "soon"], 7]})
+    assert slices(found.trace) == [("f", 0, 500_000_000, 0)]
+    assert kinds(found) == {"no-time": 2}
+
+
 @cache
 def nsys_export() -> bytes:
     """What nsys export --type sqlite writes of a launch, a kernel, a copy, a range and a mark."""

@@ -205,6 +205,16 @@ def test_what_packs_a_trace_is_taken_off(kind: str) -> None:
     assert kinds(found) == {}
 
 
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_archives_that_were_tampered_with_are_refused_in_one_sentence(kind: str) -> None:
+    data = packed(kind, PLAIN)
+    for damaged in (data[: len(data) // 2], data[:5] + data[9:], data.replace(b"trace.json", b"trace.js"), data[:-4]):
+        try:
+            load(damaged)
+        except TraceFormatError as error:
+            assert "\n" not in str(error)
+
+
 def test_gzip_inside_tar_inside_gzip() -> None:
     assert names(load(gzip.compress(packed("tar", gzip.compress(PLAIN))))) == ["a", "b"]
 
