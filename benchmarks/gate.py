@@ -14,6 +14,7 @@ from perflab.profiler.analysis.diff import TraceDiff
 
 from .causes import Causes, explain
 from .errors import GateOptionError
+from .quantity import percent
 from .result import Benchmark, Key, Result, Run
 from .stats import Comparison, Verdict, compare, holm, runs_needed, verdict
 
@@ -118,6 +119,7 @@ class GateReport:
         return Exit.PASS
 
 
+TOGETHER_FROM, TOGETHER_SHARE, TOGETHER_WITHIN = 5, 0.8, 1.1  # benchmarks, share of them, ratio between them
 ALIKE = 0.8  # names that share so much may be one benchmark
 ORDER = (
     Verdict.REGRESSION,
@@ -150,14 +152,15 @@ def judge(
     machines = {run.machine.fingerprint for run in head}
     used = [run for run in base if machines == {run.machine.fingerprint}]
     problem = _problem(base, head, used)
+    findings = () if problem else _findings(used, head, options)
     return GateReport(
         base=_side(used or base),
         head=_side(head),
         machine=str(head[0].machine) if len(machines) == 1 else None,
         options=options,
-        findings=() if problem else _findings(used, head, options),
+        findings=findings,
         problem=problem,
-        notes=(*notes, *_notes(base, used, head)),
+        notes=(*notes, *_notes(base, used, head), *_together(findings)),
         causes=explain(trace_diff) if trace_diff else None,
     )
 
@@ -224,6 +227,29 @@ def _with_renames(findings: Sequence[Finding]) -> list[Finding]:
                 finding = replace(finding, reason=f"{finding.reason} Was it renamed to {close[0]}?")
         hinted.append(finding)
     return hinted
+
+
+def moved_together(worse: Sequence[float], judged: int) -> list[str]:
+    """A sentence where nearly all benchmarks changed by nearly the same ratio, as another machine makes them.
+
+    Args:
+        worse: how many times worse each benchmark that changed is.
+        judged: how many benchmarks were judged.
+    """
+    if judged < TOGETHER_FROM or len(worse) < TOGETHER_SHARE * judged:
+        return []
+    middle = statistics.median(worse)
+    if min(worse) < middle / TOGETHER_WITHIN or max(worse) > middle * TOGETHER_WITHIN:
+        return []
+    return [
+        f"{len(worse)} of {judged} benchmarks moved together, by {percent(middle)}: "
+        "that may be the machine and not the code; measure in turn, with --against."
+    ]
+
+
+def _together(findings: Sequence[Finding]) -> list[str]:
+    changed = [it.worse for it in findings if it.verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT)]
+    return moved_together(changed, sum(not finding.reason for finding in findings))
 
 
 def by_rank(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -9,8 +9,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .gate import Finding, GateOptions, GateReport, Side, by_rank
-from .history import ALPHA, BEFORE, LEAST_BEFORE, MIN_EFFECT, RECENT, change_points
+from .gate import Finding, GateOptions, GateReport, Side, by_rank, moved_together
+from .history import ALPHA, BEFORE, LEAST_BEFORE, MIN_EFFECT, RECENT, ChangePoint, change_points
 from .result import Benchmark
 from .stats import Comparison, Verdict
 
@@ -38,13 +38,18 @@ def judge_history(
         series: what each benchmark measured on one machine, in the order of the commits, the newest last.
         notes: sentences for the report.
     """
+    changes = {
+        benchmark: change_points([each.value for each in measured], min_effect)
+        for benchmark, measured in series.items()
+        if len(measured) >= NEEDED
+    }
     findings = []
     young = 0
     for benchmark, measured in series.items():
         if len(measured) < NEEDED and measured[-1].commit == head:
             young += 1
             continue
-        findings.append(_finding(benchmark, measured, head, min_effect))
+        findings.append(_finding(benchmark, measured, head, changes.get(benchmark, [])))
     commits = {each.commit for measured in series.values() for each in measured}
     problem = None
     if head not in commits:
@@ -60,12 +65,12 @@ def judge_history(
         options=GateOptions(alpha=ALPHA, min_effect=min_effect),
         findings=() if problem else by_rank(findings),
         problem=problem,
-        notes=tuple(notes),
+        notes=(*notes, *_together(series, changes)),
         over_history=True,
     )
 
 
-def _finding(benchmark: Benchmark, measured: Sequence[Measured], head: str, min_effect: float) -> Finding:
+def _finding(benchmark: Benchmark, measured: Sequence[Measured], head: str, changes: Sequence[ChangePoint]) -> Finding:
     values = [each.value for each in measured]
     if measured[-1].commit != head:
         reason = "Head has no result of it (failed, renamed or removed): run it, or drop it from the base."
@@ -73,7 +78,6 @@ def _finding(benchmark: Benchmark, measured: Sequence[Measured], head: str, min_
     if not all(0 < value < math.inf for value in values):
         reason = f"A commit's best sample is 0 {benchmark.unit}: measure more work in a round."
         return Finding(benchmark, Verdict.NOT_COMPARABLE, reason, values[-2], values[-1])
-    changes = change_points(values, min_effect)
     if not changes or changes[-1].seen != len(values) - 1:
         return Finding(benchmark, Verdict.NO_CHANGE, None, values[-2], values[-1])
     change = changes[-1]
@@ -89,3 +93,14 @@ def _finding(benchmark: Benchmark, measured: Sequence[Measured], head: str, min_
         change.p_value,
         since=measured[change.index].commit,
     )
+
+
+def _together(
+    series: Mapping[Benchmark, Sequence[Measured]], changes: Mapping[Benchmark, Sequence[ChangePoint]]
+) -> list[str]:
+    """As `moved_together`, of what changed lately: the same jump is told a commit earlier here and later there."""
+    worse = []
+    for benchmark, found in changes.items():
+        if found and found[-1].seen >= len(series[benchmark]) - RECENT:
+            worse.append(found[-1].ratio if benchmark.direction == "lower" else 1 / found[-1].ratio)
+    return moved_together(worse, len(changes))

@@ -286,3 +286,18 @@ def test_256_regressions_end_with_1(runs: MakeRuns, head_runs: MakeRuns) -> None
     report = judge(runs(dict.fromkeys(names, base)), head_runs(dict.fromkeys(names, head)))
     assert [finding.verdict for finding in report.findings] == ["regression"] * 256
     assert report.exit_code == 1
+
+
+def test_what_moves_together_may_be_the_machine(runs: MakeRuns, head_runs: MakeRuns) -> None:
+    names = [f"b{index}" for index in range(6)]
+    base = runs(dict.fromkeys(names, STEADY))
+    slow = [1.8 * value for value in STEADY]
+    said = "6 of 6 benchmarks moved together, by +80.0 %: that may be the machine and not the code; measure in turn"
+    report = judge(base, head_runs(dict.fromkeys(names, slow)))
+    assert (report.exit_code, said in report.notes[0]) == (Exit.REGRESSION, True)
+    # by different ratios, or not all of them: the code
+    apart = {name: [value * (1.2 + at / 5) for value in STEADY] for at, name in enumerate(names)}
+    assert judge(base, head_runs(apart)).notes == ()
+    assert judge(base, head_runs({**dict.fromkeys(names, slow), "b0": STEADY, "b1": STEADY})).notes == ()
+    # a few say nothing
+    assert judge(runs({"b0": STEADY}), head_runs({"b0": slow})).notes == ()
