@@ -15,7 +15,7 @@ from .dispatch import dispatch
 from .growth import growth
 from .ops import ops
 from .outliers import outlier_steps
-from .parts import PARTS, WORDS, bounds, part_covers, part_ns, step_parts, step_thread
+from .parts import PARTS, WORDS, StepParts, bounds, part_covers, part_ns, step_parts, step_thread
 from .roofline import roofline
 from .threads import thread_name, threads
 
@@ -31,7 +31,8 @@ DEVICE_BOUND = 0.8  # of the time: a device busy for longer sets the pace
 class Advice:
     """One thing to do. `saving_ns` is of a step and a bound: what would be won if the cost went away whole.
 
-    `saving_bytes` is memory of a step, for what costs memory and no time.
+    `saving_bytes` is memory of a step, for what costs memory and no time. `step` is the number of the step to look at:
+    where it costs most; None where no step is worse than others.
     """
 
     title: str
@@ -39,6 +40,7 @@ class Advice:
     action: str
     saving_ns: float
     saving_bytes: float = 0.0
+    step: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,14 @@ class _Loop:
     trace: Trace
     steps: int
     step_ns: float
+    found: list[StepParts]
     parts: dict[str, float]
     devices: list[DeviceUse]
     ceilings: Ceilings | None
+
+    def worst(self, part: str) -> int | None:
+        """The step in which a part takes longest."""
+        return max(self.found, key=lambda step: part_ns(step, part)).number if self.found else None
 
     def share(self, ns: float) -> str:
         return f"{_time(ns)} of {_time(self.step_ns)} a step ({ns / self.step_ns:.0%})"
@@ -74,6 +81,7 @@ def advise(trace: Trace, ceilings: Ceilings | None = None) -> list[Advice]:
         trace=trace,
         steps=len(loop),
         step_ns=max([total, *(use.span_ns for use in devices)]) / len(loop),
+        found=found,
         parts={part: float(np.mean([part_ns(step, part) for step in found])) if found else 0.0 for part in PARTS},
         devices=devices,
         ceilings=ceilings,
@@ -90,6 +98,7 @@ def _data(it: _Loop) -> Iterator[Advice]:
         f"the loop waits for its next batch for {it.share(it.parts['data_wait'])}",
         "load in worker processes (num_workers), keep more batches ready (prefetch_factor), do less for each sample",
         it.parts["data_wait"],
+        step=it.worst("data_wait"),
     )
 
 
@@ -104,6 +113,7 @@ def _gil(it: _Loop) -> Iterator[Advice]:
         f"the training thread waits for the GIL for {it.share(waited)}{who}",
         "move Python work of other threads into processes, or into calls that give the GIL back",
         waited,
+        step=it.worst("gil_wait"),
     )
 
 
@@ -113,6 +123,7 @@ def _garbage(it: _Loop) -> Iterator[Advice]:
         f"garbage collections take {it.share(it.parts['gc'])}",
         "gc.freeze() after the set-up, and gc.collect() by hand between steps with the collector off",
         it.parts["gc"],
+        step=it.worst("gc"),
     )
 
 
@@ -124,6 +135,7 @@ def _python(it: _Loop) -> Iterator[Advice]:
             f"no op runs for {it.share(it.parts['idle'])}: Python between ops, or waiting without a name in the trace",
             "sample the Python stacks of a step (pyinstrument), and fuse or batch what is called most",
             it.parts["idle"],
+            step=it.worst("idle"),
         )
 
 
@@ -150,6 +162,7 @@ def _optimizer(it: _Loop) -> Iterator[Advice]:
             f"the optimizer takes {it.share(it.parts['optimizer'])} in {plain(calls)} ops",
             "fused=True or foreach=True, where the optimizer has them: a few calls for all parameters",
             it.parts["optimizer"],
+            step=it.worst("optimizer"),
         )
 
 
@@ -227,6 +240,7 @@ def _outliers(it: _Loop) -> Iterator[Advice]:
             f" place of {_time(worst.usual_ns)}, {_time(ns)} of it more in {WORDS[part]}",
             "look at that step on the timeline; the first step warms caches up: leave it out with schedule(warmup=1)",
             sum(step.excess_ns for step in slow) / it.steps,
+            step=worst.number,
         )
 
 

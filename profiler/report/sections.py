@@ -125,7 +125,8 @@ def _advice(it: Answers) -> Section | None:
         saving = _size(advice.saving_bytes) if advice.saving_bytes else _time(advice.saving_ns)
         sentences.append(
             f"{number}. {advice.title}: at most {saving} a step. {advice.evidence[:1].upper()}{advice.evidence[1:]}."
-            f" Try: {advice.action}."
+            + (f" Look at step {advice.step}." if advice.step is not None else "")
+            + f" Try: {advice.action}."
         )
     title = {1: "One thing", 2: "Two things"}.get(len(it.advice), "Three things")
     return Section(f"{title} to do", tuple(sentences))

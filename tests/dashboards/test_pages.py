@@ -69,7 +69,8 @@ def test_trace_page_says_where_the_time_goes_and_what_to_do() -> None:
     words = " ".join(re.sub(r"<[^>]*>", " ", html).split())
     assert "waiting for data 250 µs 25.0 %" in words
     assert "forward 750 µs 75.0 %" in words
-    assert "Load data ahead (250 µs): the loop waits for its next batch for 250 us of 1 ms a step (25%)." in words
+    assert "(250 µs): the loop waits for its next batch for 250 us of 1 ms a step (25%); step 0" in words
+    assert '<a href="?step=0">step 0</a>' in html
     assert "Look at aten::&lt;mm&gt; first" in html
 
 

@@ -47,6 +47,16 @@ def test_waiting_for_data() -> None:
     assert one.evidence == "the loop waits for its next batch for 300 us of 1 ms a step (30%)"
 
 
+def test_the_step_to_look_at_is_the_one_where_it_costs_most() -> None:
+    it = Loop()
+    it.every("mm", 400_000, 600_000)
+    for number, ns in enumerate((100_000, 400_000, 100_000)):
+        it.slice("data", number * STEP, ns, category="user_annotation")
+    data, idle = it.advice()
+    assert (data.title, data.saving_ns, data.step) == ("Load data ahead", 200_000, 1)
+    assert (idle.title, idle.step) == ("Do less in Python between ops", 0)
+
+
 def test_waiting_for_the_gil_names_the_holder() -> None:
     it = Loop()
     it.every("mm", 0, 1_000_000)
@@ -116,7 +126,7 @@ def test_slow_steps() -> None:
         builder.slice("mm", start, duration, track=MAIN, category="cpu_op")
         start += duration
     one = advise(builder.build())[0]
-    assert (one.title, one.saving_ns) == ("Find out why some steps are slow", pytest.approx(375_000))
+    assert (one.title, one.saving_ns, one.step) == ("Find out why some steps are slow", pytest.approx(375_000), 5)
     assert "steps 5 stand out of 8: step 5 takes 4 ms in place of 1 ms, 3 ms of it more in forward" in one.evidence
 
 
