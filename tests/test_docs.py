@@ -66,10 +66,11 @@ def test_the_picture_of_the_layers_is_what_its_script_makes() -> None:
             assert (ROOT / package.name.removeprefix("perflab.")).is_dir()
 
 
-def test_the_picture_of_the_dashboard_is_a_small_png() -> None:
-    picture = (ROOT / "docs/pictures/dashboard.png").read_bytes()
+@pytest.mark.parametrize(("name", "width"), [("dashboard", 1440), ("timeline", 1400)])
+def test_pictures_of_the_dashboard_are_small_pngs(name: str, width: int) -> None:
+    picture = (ROOT / f"docs/pictures/{name}.png").read_bytes()
     assert picture.startswith(b"\x89PNG\r\n\x1a\n")
-    assert int.from_bytes(picture[16:20]) == 1440
+    assert int.from_bytes(picture[16:20]) == width
     assert len(picture) < 300_000
 
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from playwright.sync_api import sync_playwright
-from screenshot import PERFLAB, served
+from screenshot import PERFLAB, draw_figures, served
 
 from perflab import runtime as rt
 from perflab.profiler import profile
@@ -66,8 +66,7 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
             page = browser.new_page(viewport={"width": 1200, "height": 900})
             page.goto(f"{address}/traces/1")
-            figures = page.locator("[data-figure]").count()
-            page.wait_for_function("count => document.querySelectorAll('[data-drawn]').length === count", arg=figures)
+            draw_figures(page)
             hidden = ":is(nav, .stats, .split:not(.wide), section[aria-labelledby=graph], .head, header.top)"
             page.add_style_tag(content=f"{hidden} {{ display: none !important }}")
             page.locator("main").screenshot(path=PICTURE)

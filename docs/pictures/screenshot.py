@@ -1,4 +1,4 @@
-"""Takes the README's picture of the dashboard: runs the demo into a lab of its own, serves it, and looks with Chromium.
+"""Takes the README's pictures of the dashboard: runs the demo in a lab of its own, serves it, and looks with Chromium.
 
 python docs/pictures/screenshot.py
 """
@@ -11,11 +11,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from playwright.sync_api import Page, expect, sync_playwright
 
 PERFLAB = Path(sys.executable).with_name("perflab")
-PICTURE = Path(__file__).with_name("dashboard.png")
+COMPARISON, TIMELINE = (Path(__file__).with_name(name) for name in ("dashboard.png", "timeline.png"))
 
 
 @contextmanager
@@ -34,16 +35,35 @@ def served(lab: Path) -> Iterator[str]:
             server.terminate()
 
 
-def take(page: Page, address: str) -> None:
+def draw_figures(page: Page) -> None:
+    """Look at each figure, which is when it is drawn."""
+    for figure in page.locator("[data-figure]").all():
+        figure.scroll_into_view_if_needed()
+        expect(figure).to_have_attribute("data-drawn", "true", timeout=30_000)
+    page.evaluate("() => window.scrollTo(0, 0)")
+
+
+def take_comparison(page: Page, address: str) -> None:
     """Open the comparison of the demo's two commits, and wait until its figures are drawn."""
     page.goto(address)
     page.get_by_role("button", name="Compare base with head").click()
     page.wait_for_url("**/compare?*")
-    for figure in page.locator("[data-figure]").all():
-        figure.scroll_into_view_if_needed()  # which is when it is drawn
-        expect(figure).to_have_attribute("data-drawn", "true")
-    page.evaluate("() => window.scrollTo(0, 0)")
-    page.screenshot(path=PICTURE, full_page=True)
+    draw_figures(page)
+    page.screenshot(path=COMPARISON, full_page=True)
+
+
+def take_timeline(page: Page, trace: str) -> None:
+    """Open a trace of the demo, and select a backward node with its arrows."""
+    page.goto(trace)
+    page.get_by_label("Find slices by name").fill("MatmulBackward")
+    expect(page.locator(".slice h3")).to_have_text("MatmulBackward0")
+    page.wait_for_url("**slice=*")
+    found = dict(parse_qsl(urlsplit(page.url).query))
+    # The same without the name: nothing is dimmed.
+    page.goto(f"{trace}?{urlencode({key: found[key] for key in ('start', 'end', 'slice')})}")
+    expect(page.locator(".slice h3")).to_have_text("MatmulBackward0")
+    expect(page.locator("#timeline-panel")).to_have_attribute("data-settled", "true")
+    page.locator("#timeline-panel").screenshot(path=TIMELINE)
 
 
 def main() -> None:
@@ -55,9 +75,12 @@ def main() -> None:
         subprocess.run([PERFLAB, "demo", "--exit", "--lab", lab], check=True)
         with served(lab) as address, sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-            take(browser.new_page(viewport={"width": 1440, "height": 900}), address)
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            take_comparison(page, address)
+            take_timeline(page, f"{address}/traces/1")
             browser.close()
-    print(f"{PICTURE}: {PICTURE.stat().st_size:,} bytes")
+    for picture in (COMPARISON, TIMELINE):
+        print(f"{picture}: {picture.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":
