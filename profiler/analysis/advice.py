@@ -8,12 +8,14 @@ import numpy as np
 from ..ceilings import Ceilings
 from ..quantity import BYTES, NANOSECONDS, plain, quantity
 from ..trace import Trace
+from .accounts import account
 from .averages import key_averages
 from .contention import blocked
 from .devices import DeviceUse, device_use
 from .dispatch import dispatch
+from .groups import groups
 from .growth import growth
-from .ops import ops
+from .ops import OPS, of_category, ops
 from .outliers import outlier_steps
 from .parts import PARTS, WORDS, StepParts, bounds, part_covers, part_ns, step_parts, step_thread
 from .roofline import roofline
@@ -168,18 +170,21 @@ def _optimizer(it: _Loop) -> Iterator[Advice]:
 
 def _heaviest(it: _Loop) -> Iterator[Advice]:
     """The op with the most time, where it is a large part of the step. Devices tell more of their kernels."""
-    rows = key_averages(it.trace, "op+shape").rows
-    if rows and not it.devices and it.ceilings is None:
-        top = rows[0]
-        cost = top.self_ns / it.steps
-        if cost > _LARGE * it.step_ns:
-            rate = f", at {top.flops_per_s / 1e9:,.1f} GFLOP/s" if top.flops else ""
-            yield Advice(
-                f"Look at {top.name} first",
-                f"it takes {it.share(cost)} in {plain(top.count / it.steps)} calls{rate}",
-                "other shapes, another dtype, more threads, or fewer calls; `perflab machine` tells what is possible",
-                cost,
-            )
+    if it.devices or it.ceilings is not None or not of_category(it.trace, OPS).any():
+        return
+    owned = account(it.trace)  # what other threads do meanwhile costs the step nothing
+    kinds = groups(it.trace, owned.ops, "op+shape")
+    own = np.bincount(kinds.of_op, weights=owned.self_ns)
+    top, cost = kinds.labels[np.argmax(own)], float(own.max()) / it.steps
+    if cost > _LARGE * it.step_ns:
+        row = next(row for row in key_averages(it.trace, "op+shape") if row.name == top)
+        rate = f", at {row.flops_per_s / 1e9:,.1f} GFLOP/s" if row.flops else ""
+        yield Advice(
+            f"Look at {top} first",
+            f"it takes {it.share(cost)} in {plain(row.count / it.steps)} calls{rate}",
+            "other shapes, another dtype, more threads, or fewer calls; `perflab machine` tells what is possible",
+            cost,
+        )
 
 
 def _launches(it: _Loop) -> Iterator[Advice]:

@@ -13,7 +13,7 @@ from .steps import step_names
 
 MEMORY = "[memory]"  # name of the instants that are allocations and frees, as torch.profiler writes them
 NUMBER = "External id"  # argument of an op that was dispatched, and of its kernel
-_OPS = ("cpu_op", "Operator")  # the second is what early Kineto wrote
+OPS = ("cpu_op", "Operator")  # the second is what early Kineto wrote
 KERNELS = ("kernel", "Kernel")
 
 
@@ -65,7 +65,7 @@ def ops(trace: Trace) -> Ops:
 
 def op_slices(trace: Trace) -> NDArray[np.bool_]:
     """Which slices are ops."""
-    is_op = of_category(trace, _OPS)
+    is_op = of_category(trace, OPS)
     if not is_op.any():
         is_op = ~of_category(trace, (*KERNELS, "gil", "gc", "user_annotation"))
     is_op &= ~among(

@@ -133,6 +133,20 @@ def test_a_name_is_no_markup(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "[red]void f<a[3]>|x[/red]" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_numbers_are_whole_in_any_terminal(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert cli.main(["report", str(file)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    row = next(line.split() for line in lines if line.split()[:1] == ["mm"])
+    whole = ["mm", "1.8", "ms", "88.2%", "1.8", "ms", "6", "1.5", "ms", "24", "KiB", "40.0", "0.2"]
+    assert row == whole[: len(row)]
+    assert len(row) == {40: 4, 60: 7, 80: 12, 200: 13}[width]
+
+
 def test_what_cannot_be_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["report", str(tmp_path / "none.json")]) == cli.FAILED
     assert "none.json" in capsys.readouterr().err
