@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "kernels/table.h"
 #include "kernels/walk.h"
@@ -121,6 +122,59 @@ void take_grad(In in, int, const Attrs& at, Array* out, int) {
   }
 }
 
+// Where each choice of index_at lies in a, in elements from its first. Row k of the indices is for the k-th axis.
+std::vector<int64_t> places_at(const Array& a, const Array& indices, const int64_t* axes, int64_t count) {
+  std::vector<int64_t> places(static_cast<size_t>(indices.numel / count));
+  Array row;
+  row.alias(indices);
+  row.ndim = static_cast<uint8_t>(indices.ndim - 1);
+  std::copy_n(indices.shape + 1, row.ndim, row.shape);
+  std::copy_n(indices.strides + 1, row.ndim, row.strides);
+  row.measure();
+  for (int64_t k = 0; k < count; ++k, row.skip(indices.strides[0])) {
+    const int axis = static_cast<int>(axes[k]);
+    const Indices which(row, axis, a.shape[axis]);
+    for (size_t i = 0; i < places.size(); ++i) places[i] += which[static_cast<int64_t>(i)] * a.strides[axis];
+  }
+  return places;
+}
+
+// Attribute: the axes, in rising order.
+template <class T>
+void index_at(In in, int, const Attrs& at, Array* out, int) {
+  const Array &a = *in[0], &indices = *in[1];
+  const int64_t count = at.v[0], *axes = at.v + 1;
+  const std::vector<int64_t> places = places_at(a, indices, axes, count);
+  if (out[0].numel == 0) return;
+  const T* from = a.as<T>();
+  T* to = out[0].as<T>();
+  if (a.ndim == count) {
+    for (size_t i = 0; i < places.size(); ++i) to[i] = from[places[i]];
+    return;
+  }
+  // The other axes, in a and in the output; there the indices' own stand where the axes did, if side by side.
+  const int64_t lead = axes[count - 1] - axes[0] == count - 1 ? axes[0] : 0, between = indices.ndim - 1;
+  Array part, slot;
+  part.alias(a), slot.alias(out[0]);
+  uint8_t n = 0;
+  int64_t inner = 1;
+  for (int d = 0; d < a.ndim; ++d) {
+    if (std::find(axes, axes + count, d) != axes + count) continue;
+    const int64_t here = n < lead ? n : n + between;
+    part.shape[n] = slot.shape[n] = a.shape[d];
+    part.strides[n] = a.strides[d], slot.strides[n] = out[0].strides[here];
+    if (n >= lead) inner *= a.shape[d];
+    ++n;
+  }
+  part.ndim = slot.ndim = n;
+  part.measure(), slot.measure();
+  for (const int64_t place : places) {
+    part.data = const_cast<T*>(from + place), slot.data = to;
+    copy_into(part, slot);
+    to += inner;
+  }
+}
+
 // visit_one(index into the whole, index into the picked): every pair of elements that take_along joins.
 template <class Visit>
 void along(const Cut& whole, const Array& picked, const Indices& which, Visit visit_one) {
@@ -184,6 +238,7 @@ template <class... Ts>
 void add_takes(KernelTable& table, Types<Ts...>) {
   (table.add("take", DTypeOf<Ts>::value, take<Ts>), ...);
   (table.add("take_along", DTypeOf<Ts>::value, take_along<Ts>), ...);
+  (table.add("index_at", DTypeOf<Ts>::value, index_at<Ts>), ...);
 }
 
 template <class... Ts>
