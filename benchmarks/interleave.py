@@ -18,7 +18,7 @@ from .quantity import percent
 from .result import Run
 
 FILE = "{file}"
-MATTERS = 0.02  # an order effect from which on it is said
+MATTERS = 0.03  # an order effect from which on it is said
 
 
 def order(processes: int, seed: int = 0) -> str:
@@ -95,14 +95,14 @@ def measure(plan: Plan, trees: Mapping[str, Path], out: Path, say: Callable[[str
     effect = order_effect([(side, formats.read(path)) for side, path in files])
     if abs(effect) >= MATTERS:
         notes.append(
-            f"The second of two neighbouring processes took {percent(exp(effect))} of time; "
+            f"The second of two neighbouring processes took {_more(effect)} time; "
             "the order was by chance, so the verdicts hold."
         )
     return notes
 
 
 def order_effect(runs: Sequence[tuple[str, Run]]) -> float:
-    """Logarithm of the second over the first in neighbouring pairs of both sides; the median benchmark's mean."""
+    """Logarithm of the second over the first of two neighbours, of the median benchmark; both orders count alike."""
     pairs: dict[str, dict[bool, list[float]]] = {}
     for (first, before), (second, after) in zip(runs[::2], runs[1::2], strict=False):
         if first == second:
@@ -114,9 +114,13 @@ def order_effect(runs: Sequence[tuple[str, Run]]) -> float:
                 pairs.setdefault(result.benchmark.name, {}).setdefault(first == "base", []).append(change)
     # both orders weigh the same, so that the sides' difference cancels
     effects = [
-        statistics.fmean(map(statistics.fmean, orders.values())) for orders in pairs.values() if len(orders) == 2
+        statistics.fmean(map(statistics.median, orders.values())) for orders in pairs.values() if len(orders) == 2
     ]
     return statistics.median(effects) if effects else 0.0
+
+
+def _more(effect: float) -> str:
+    return f"{percent(exp(abs(effect))).lstrip('+')} {'more' if effect > 0 else 'less'}"
 
 
 def _run(command: Sequence[str], folder: Path, limit: float) -> str | None:

@@ -158,3 +158,13 @@ def test_an_order_bias_does_not_make_a_verdict() -> None:
     runs = in_order(1.3, 1.0, order(10, seed=1))
     base, head = ([run for side, run in runs if side == name] for name in ("base", "head"))
     assert judge(base, head).exit_code == Exit.PASS
+
+
+def test_an_effect_of_the_order_is_said(trees: Trees) -> None:
+    # every second process takes a tenth longer
+    for name in ("base", "head"):
+        trees.set(name, then="code = 0\nseconds *= 1.1 if len(calls) % 2 else 1")
+    assert trees.measure() == [
+        "The second of two neighbouring processes took 10.1 % more time; the order was by chance, so the verdicts hold."
+    ]
+    assert trees.exit_code() == Exit.PASS
