@@ -175,6 +175,17 @@ def test_the_table_has_the_columns_and_ops_of_the_readme(walk: Walk) -> None:
         assert counts[row[0]] == int(row[-1]) + twice.get(row[0], 0), row
 
 
+def test_the_trace_answers_as_the_readme_says(walk: Walk) -> None:
+    report = of(walk, "perflab report")
+    assert re.search(r"ops, 19 steps of", report.told) and re.search(r"ops, 19 steps of", report.printed)
+    assert "Three things to do" in report.told and "Three things to do" in report.printed
+    answer = of(walk, "perflab sql")
+    told, printed = (text.splitlines() for text in (answer.told, answer.printed))
+    assert len(told) == len(printed) and told[0].split() == printed[0].split()
+    assert any("matmul" in line for line in told) and any("matmul" in line for line in printed)
+    assert of(walk, "perflab doctor").printed == of(walk, "perflab doctor").told
+
+
 def test_uploads_say_what_the_readme_says(walk: Walk) -> None:
     uploads = [said for said in walk.said if "perflab upload" in said.command]
     assert len(uploads) == 3
