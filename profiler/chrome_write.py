@@ -206,7 +206,7 @@ class _LooseEnds:
         if at_start.all():
             return columns
         late = ~at_start
-        found = (ends.time, ends.id, slices.track[ends.row], ends.name, ends.is_target)
+        found: tuple[NDArray[Any], ...] = (ends.time, ends.id, slices.track[ends.row], ends.name, ends.is_target)
         joined = [np.concatenate((mine, its[late])) for mine, its in zip(self._columns, found, strict=True)]
         order = np.argsort(joined[0], kind="stable")
         self._columns = tuple(column[order] for column in joined)

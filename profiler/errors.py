@@ -6,7 +6,8 @@ Exception
     ├── TraceInvariantError    a Trace breaks its own rules (see Trace.check)
     ├── ProfileStateError      profile() was used out of order, or the runtime is not built
     ├── CeilingsError          a file is not one that `perflab machine` wrote
-    └── QueryError             a question in SQL cannot be asked, or takes too much
+    ├── QueryError             a question in SQL cannot be asked, or takes too much
+    └── ProgramError           a program cannot be run under the profiler
 """
 
 
@@ -32,3 +33,7 @@ class CeilingsError(ProfilerError):
 
 class QueryError(ProfilerError):
     """A question in SQL is no single SELECT, is wrong, or takes more than its limits."""
+
+
+class ProgramError(ProfilerError):
+    """A program that cannot be run under the profiler: says which, and what to name instead."""

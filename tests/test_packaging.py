@@ -6,7 +6,20 @@ from pathlib import Path
 
 import pytest
 
-COMMANDS = {"upload", "serve", "compare", "gate", "demo", "doctor", "sql", "report", "machine"}
+COMMANDS = {
+    "upload",
+    "serve",
+    "compare",
+    "gate",
+    "demo",
+    "doctor",
+    "sql",
+    "report",
+    "run",
+    "machine",
+    "bench",
+    "calibrate",
+}
 # What `perflab --help` must not pay for.
 HEAVY = ("numpy", "fastapi", "sqlalchemy", "plotly", "httpx", "jinja2", "uvicorn", "perflab.runtime")
 
