@@ -157,7 +157,7 @@ def test_every_command_of_the_readme_was_run(walk: Walk) -> None:
     tried = set(re.findall(r"perflab (\w+)", "\n".join(told)))
     pages = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md"))
     assert tried <= set(declared)
-    assert tried | set(re.findall(r"^ {4}perflab (\w+)", pages, re.MULTILINE)) == set(declared) - {"demo"}
+    assert tried | set(re.findall(r"^(?: {4}|\$ |`)perflab (\w+)", pages, re.MULTILINE)) == set(declared) - {"demo"}
     assert "`make demo`" in README
 
 
