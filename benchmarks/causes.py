@@ -52,6 +52,7 @@ class Causes:
         base_step_ns, head_step_ns: time of a step.
         grew, shrank: largest first; at most 6 and 3 ops.
         other_ns: what all ops not listed add up to.
+        left_out: steps that took three times the median or more, and do not count.
     """
 
     base_step_ns: float
@@ -59,12 +60,15 @@ class Causes:
     grew: tuple[Cause, ...]
     shrank: tuple[Cause, ...]
     other_ns: float
+    left_out: int = 0
 
     @property
     def headline(self) -> str:
         """Such as "A step takes 3.2 -> 5.1 ms (+59.4 %)."."""
         ratio = f" ({percent(self.head_step_ns / self.base_step_ns)})" if self.base_step_ns > 0 else ""
-        return f"A step takes {change(self.base_step_ns, self.head_step_ns, NANOSECONDS)}{ratio}."
+        steps = "1 step that stands" if self.left_out == 1 else f"{self.left_out} steps that stand"
+        without = f", without {steps} far out" if self.left_out else ""
+        return f"A step takes {change(self.base_step_ns, self.head_step_ns, NANOSECONDS)}{ratio}{without}."
 
 
 def explain(diff: TraceDiff) -> Causes:
@@ -81,6 +85,7 @@ def explain(diff: TraceDiff) -> Causes:
         grew=tuple(_op(op, diff.step_ns, bar) for op in grew) + tuple(it for it in beyond if it.ns + it.bytes > 0),
         shrank=tuple(_op(op, diff.step_ns, bar) for op in shrank) + tuple(it for it in beyond if it.ns + it.bytes < 0),
         other_ns=sum(op.self_ns for op in diff.ops) - sum(op.self_ns for op in grew + shrank),
+        left_out=diff.left_out,
     )
 
 

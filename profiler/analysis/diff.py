@@ -13,7 +13,7 @@ from .memory import memory_curve
 from .ops import op_slices
 from .parts import WAITS
 from .paths import paths
-from .steps import Step, inside, steps
+from .steps import Step, inside, steps, usual
 
 BILL_LINES = 40
 OUTSIDE = "outside of ops"
@@ -71,7 +71,8 @@ class BillLine:
 
 @dataclass(frozen=True, slots=True)
 class TraceDiff:
-    """Means over steps, or over the whole trace where it has none; `ops` by falling difference in self time.
+    """Means over the usual steps (steps.usual), `left_out` being the others, or over the whole trace where it has none;
+    `ops` by falling difference in self time.
 
     `bill`: its lines add up to `step_ns`, the largest change first; those that change least are one line at its end.
     """
@@ -84,6 +85,7 @@ class TraceDiff:
     gil_wait_ns_base: float
     gil_wait_ns_head: float
     bill: tuple[BillLine, ...]
+    left_out: int = 0
 
     @property
     def step_ns(self) -> float:
@@ -113,7 +115,9 @@ class _Side:
 def diff(base: Trace, head: Trace) -> TraceDiff:
     """What `head` does differently from `base`, per step: over the steps whose numbers both have, else over all."""
     common = {step.number for step in steps(base)} & {step.number for step in steps(head)}
-    one, other = (_side(trace, [step for step in steps(trace) if step.number in common]) for trace in (base, head))
+    both = [[step for step in steps(trace) if step.number in common] for trace in (base, head)]
+    kept = [usual(found) for found in both]
+    one, other = _side(base, kept[0]), _side(head, kept[1])
     deltas = []
     for name in dict.fromkeys((*one.ops, *other.ops)):
         pairs = zip(one.ops.get(name, _ABSENT), other.ops.get(name, _ABSENT), strict=True)
@@ -128,6 +132,7 @@ def diff(base: Trace, head: Trace) -> TraceDiff:
         gil_wait_ns_base=one.gil_wait_ns,
         gil_wait_ns_head=other.gil_wait_ns,
         bill=tuple(_bill(one, other)),
+        left_out=sum(map(len, both)) - sum(map(len, kept)),
     )
 
 

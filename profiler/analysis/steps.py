@@ -33,6 +33,16 @@ def steps(trace: Trace) -> list[Step]:
     ]
 
 
+def usual(found: list[Step]) -> list[Step]:
+    """Without those that take three times the median or more: a page fault or a neighbour held them up. Of fewer than
+    five all.
+    """
+    if len(found) < 5:
+        return found
+    bound = 3 * np.median([step.duration for step in found])
+    return [step for step in found if step.duration < bound]
+
+
 def step_rows(trace: Trace) -> Int64s:
     """The slices that are the steps of `steps`."""
     slices = trace.slices

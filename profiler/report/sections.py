@@ -99,7 +99,8 @@ def _diff(it: Answers) -> Section | None:
     if rest and len(change.bill) > len(worth):
         rows += (("all others", _time(rest, signed=True), "", "", "", ""),)
     ratio = f" ({percent(change.head_step_ns / change.base_step_ns)})" if change.base_step_ns else ""
-    head = f"A step takes {_time(change.base_step_ns)} → {_time(change.head_step_ns)}{ratio}."
+    without = f", without {change.left_out} that stand far out" if change.left_out else ""
+    head = f"A step takes {_time(change.base_step_ns)} → {_time(change.head_step_ns)}{ratio}{without}."
     return Section("Since the base", (head, bill_sentence(it)), (Table(_BILL, rows),))
 
 

@@ -181,6 +181,23 @@ def test_a_diff_is_of_the_steps_that_both_have() -> None:
     assert (change.base_step_ns, change.head_step_ns) == (3000, 1000)
 
 
+def test_steps_that_were_held_up_do_not_count() -> None:
+    def loop(*durations: int) -> Trace:
+        builder, begin = TraceBuilder(), 0
+        for number, duration in enumerate(durations):
+            builder.slice(f"ProfilerStep#{number}", begin, duration, track=MAIN, category="user_annotation")
+            builder.slice("mm", begin, duration - 10, track=MAIN, category="cpu_op")
+            begin += duration
+        return builder.build()
+
+    found = diff(loop(100, 100, 300, 100, 100, 100), loop(120, 120, 120, 120, 5000, 120))
+    assert (found.base_step_ns, found.head_step_ns, found.left_out) == (100, 120, 2)
+    assert [(op.name, op.self_ns, op.count) for op in found.ops] == [("mm", 20, 0)]
+    assert sum(line.ns for line in found.bill) == found.step_ns
+    few = diff(loop(100, 100), loop(100, 900))
+    assert (few.step_ns, few.left_out) == (400, 0)
+
+
 def test_a_long_bill_ends_with_all_the_others() -> None:
     def ops(duration: int) -> Trace:
         builder = TraceBuilder()
