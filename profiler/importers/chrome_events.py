@@ -63,7 +63,7 @@ class EventReader:
         self._shared: dict[bytes | str, Json] = {}  # values of arguments, one of equal ones
         self._places: list[Int64s] = []  # of slices in the file
         self._edges: dict[int, list[_Edge]] = defaultdict(list)
-        self._flow_ends: list[tuple[Event, int, Thread, int]] = []
+        self._flow_points: list[FlowPoint] = []
         self._handlers = {
             "X": self._complete,
             **dict.fromkeys("BE", self._edge),
@@ -181,7 +181,11 @@ class EventReader:
 
     def _flow_end(self, event: Event) -> None:
         assert self._time is not None
-        self._flow_ends.append((event, self._time, _thread_of(event), self._place))
+        name, phase = plain(event.get("name")), event["ph"]
+        key = (plain(event.get("cat")), name, plain(event.get("id", event.get("bind_id"))))
+        at_next = phase == "f" and event.get("bp") != "e"
+        text = self._builder.string(name)
+        self._flow_points.append(FlowPoint(key, text, phase, self._time, _thread_of(event), self._place, at_next))
 
     def _name(self, event: Event) -> None:
         args = event.get("args")
@@ -234,22 +238,11 @@ class EventReader:
         for pid, tid in self._threads:
             name, process = self._thread_names.get((pid, tid), ""), self._process_names.get(pid, "")
             builder.track(Track(pid, tid, name, process))
-        points = self._flow_points()
         trace = builder.build()
         places = np.empty(len(trace.slices), dtype=np.int64)
         places[builder.row_of_slice] = np.concatenate([*self._places, np.empty(0, dtype=np.int64)])
-        threads = [self._threads[track.pid, track.tid] for track in trace.tracks]
-        return replace(trace, flows=bind(points, trace.slices, threads, places, self._findings))
-
-    def _flow_points(self) -> list[FlowPoint]:
-        points = []
-        for event, time, thread, place in self._flow_ends:
-            name, phase = plain(event.get("name")), event["ph"]
-            key = (plain(event.get("cat")), name, plain(event.get("id", event.get("bind_id"))))
-            at_next = phase == "f" and event.get("bp") != "e"
-            number = self._threads.get(thread, -1)
-            points.append(FlowPoint(key, self._builder.string(name), phase, time, number, place, at_next))
-        return points
+        threads = [(track.pid, track.tid) for track in trace.tracks]
+        return replace(trace, flows=bind(self._flow_points, trace.slices, threads, places, self._findings))
 
     def _close_edges(self) -> None:
         """Make slices of begins and ends; an end takes the innermost open begin of its name, or of any without one."""

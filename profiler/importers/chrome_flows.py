@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,21 +11,20 @@ from ..trace import Flows, Int64s, Slices
 from .findings import Findings
 
 
-@dataclass(frozen=True, slots=True)
-class FlowPoint:
+class FlowPoint(NamedTuple):
     """One end of a flow: where it is on the timeline and in the file."""
 
     key: Hashable  # the same for all points of a flow
     name: int  # id into the strings
     phase: str  # s, t or f
     time: int  # ns
-    thread: int
+    thread: Hashable
     place: int  # of the event in the file
     at_next: bool  # it belongs to the next slice that begins, not to the one around it
 
 
 def bind(
-    points: Sequence[FlowPoint], slices: Slices, threads: Sequence[int], places: Int64s, findings: Findings
+    points: Sequence[FlowPoint], slices: Slices, threads: Sequence[Hashable], places: Int64s, findings: Findings
 ) -> Flows:
     """The arrows between slices that `points` describe; ends that meet no slice or no partner are left out and found.
 
@@ -73,11 +72,11 @@ def _pair(ends: list[tuple[FlowPoint, int]], starts: int) -> list[tuple[int, int
 class _Finder:
     """Finds the slices that ends of flows belong to, for all ends on a thread at once."""
 
-    def __init__(self, slices: Slices, threads: Sequence[int], places: Int64s) -> None:
+    def __init__(self, slices: Slices, threads: Sequence[Hashable], places: Int64s) -> None:
         self._slices = slices
         self._end = slices.end
         self._places = places
-        self._lanes: dict[int, list[Int64s]] = defaultdict(list)  # rows of each track of a thread
+        self._lanes: dict[Hashable, list[Int64s]] = defaultdict(list)  # rows of each track of a thread
         by_track = np.argsort(slices.track, kind="stable")
         bounds = np.searchsorted(slices.track[by_track], np.arange(len(threads) + 1))
         for track, thread in enumerate(threads):
@@ -86,19 +85,20 @@ class _Finder:
     def rows_of(self, points: Sequence[FlowPoint]) -> list[int]:
         """The slice row of each point, -1 where there is none."""
         found = np.full(len(points), -1, dtype=np.int64)
-        thread = np.array([point.thread for point in points], dtype=np.int64)
+        of_thread: dict[Hashable, list[int]] = defaultdict(list)
+        for at, point in enumerate(points):
+            of_thread[point.thread].append(at)
         time = np.array([point.time for point in points], dtype=np.int64)
         place = np.array([point.place for point in points], dtype=np.int64)
         at_next = np.array([point.at_next for point in points], dtype=bool)
-        for number in np.unique(thread).tolist():
-            if number in self._lanes:
-                chosen = np.flatnonzero(thread == number)
-                found[chosen] = self._on_thread(number, time[chosen], place[chosen], at_next[chosen])
-        listed: list[int] = found.tolist()
-        return listed
+        for thread, listed in of_thread.items():
+            if thread in self._lanes:
+                chosen = np.array(listed)
+                found[chosen] = self._on_thread(self._lanes[thread], time[chosen], place[chosen], at_next[chosen])
+        rows: list[int] = found.tolist()
+        return rows
 
-    def _on_thread(self, number: int, time: Int64s, place: Int64s, at_next: NDArray[np.bool_]) -> Int64s:
-        lanes = self._lanes[number]
+    def _on_thread(self, lanes: list[Int64s], time: Int64s, place: Int64s, at_next: NDArray[np.bool_]) -> Int64s:
         rows = np.sort(np.concatenate(lanes))
         starts = self._slices.start[rows]
         first, after = np.searchsorted(starts, time), np.searchsorted(starts, time, side="right")
