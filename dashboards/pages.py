@@ -9,17 +9,7 @@ from statistics import median
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from . import (
-    assets,
-    compare,
-    graph,
-    headline,
-    intervals,
-    series,
-    stepchoice,
-    theme,
-    units,
-)
+from . import assets, compare, graph, headline, intervals, series, stepchoice, theme, units
 from .errors import StepNotFound
 from .study import study
 from .views import CompareView, RunRow, RunsView, RunView, SeriesLink, SeriesView, TraceView

@@ -3,7 +3,7 @@
 import colorsys
 import zlib
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import lru_cache
 
 import plotly.graph_objects as go
 
@@ -120,7 +120,7 @@ def category(name: str) -> Category:
     return CATEGORIES.get(name, _OTHER)
 
 
-@cache
+@lru_cache(1 << 16)
 def slice_colour(kind: Category, name: str) -> str:
     """The category's colour, a little lighter or darker by name, so that neighbours are told apart."""
     base = kind.colour

@@ -63,8 +63,6 @@ def tile(timeline: Timeline, start: int, end: int, width: int) -> Tile:
     row, begin, stop = found.row, found.begin, found.end
     duration = stop - begin
     first = _firsts(row, np.where(duration < bin_ns, (begin - start) // bin_ns, -1))
-    if not len(first):
-        first = np.empty(0, dtype=np.int64)
     count = np.diff(first, append=len(row))
     longest = _longest(duration, first, count)
     row, entry = row[first], begin[first]

@@ -80,7 +80,6 @@ def _order(trace: Trace, tracks: npt.NDArray[np.int64]) -> list[int]:
     of_gil = np.flatnonzero(slices.category == trace.string_id("gil"))
     lanes, first = np.unique(slices.track[of_gil], return_index=True)
     owner = dict(zip(lanes.tolist(), thread_tracks(trace, of_gil[first]).tolist(), strict=True))
-
     with_steps = set(np.unique(slices.track[np.isin(slices.name, list(step_names(trace)))]).tolist())
 
     def place(track: int) -> tuple[bool, int, bool, int, int]:
@@ -106,11 +105,6 @@ class Touching:
     row: Int64s
     begin: Int64s
     end: Int64s
-
-
-def _joined(column: Int64s, spans: Sequence[slice]) -> Int64s:
-    # Ranges of a column are copied faster than its elements are gathered.
-    return np.concatenate([column[:0], *(column[span] for span in spans)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,3 +182,8 @@ class Timeline:
             if band.counter != NO_COUNTER:
                 own = (counters.track == band.track) & (counters.name == band.counter)
                 yield Curve(band.first_row, counters.time[own] - self.begin, counters.value[own])
+
+
+def _joined(column: Int64s, spans: Sequence[slice]) -> Int64s:
+    # Ranges of a column are copied faster than its elements are gathered.
+    return np.concatenate([column[:0], *(column[span] for span in spans)])
