@@ -108,7 +108,7 @@ def test_alone_it_is_held_throughout() -> None:
 
 
 def test_spinning_threads_hold_it_for_the_switch_interval(interval: Callable[[float], None]) -> None:
-    medians = []
+    shortest = []
     for wanted in (20 * MS, 0.2 * MS):
         interval(wanted)
         holds = traced(lambda: together(lambda: spin(0.4), lambda: spin(0.4)))
@@ -116,8 +116,9 @@ def test_spinning_threads_hold_it_for_the_switch_interval(interval: Callable[[fl
         assert len(forced) >= 5
         kept = seconds(forced["requested"] - forced["acquired"])
         assert kept.min() > 0.9 * wanted, "asked to let go before the waiter's patience ended"
-        medians.append(float(np.median(seconds(forced["released"] - forced["acquired"]))))
-    assert medians[0] < 20 * 20 * MS and medians[1] < 20 * MS < medians[0] * 1.1
+        shortest.append(float(seconds(forced["released"] - forced["acquired"]).min()))
+    # the others may be longer: on a busy machine a thread waits for a processor, too
+    assert shortest[1] < 20 * MS < shortest[0] * 1.1 < 20 * 20 * MS
 
 
 def test_a_sleeping_thread_is_away() -> None:
