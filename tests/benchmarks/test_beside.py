@@ -103,7 +103,7 @@ def test_the_table_is_aligned() -> None:
         [Figure("add", "44 ns", "1.2 us", "0.037", "<= 0.12", True), Figure("kept", "0.4", goal=">= 0.5", met=False)]
     )
     assert table.lines("torch") == [
-        "      perflab   torch  ratio     goal        ",
+        "      perflab   torch  ratio     goal",
         "add     44 ns  1.2 us  0.037  <= 0.12     met",
         "kept      0.4                  >= 0.5  missed",
     ]
