@@ -296,6 +296,7 @@ def _roofline(it: Answers) -> Section | None:
         return None
     roof = it.ceilings
     head = f"Against {roof.flops_per_s / 1e9:,.1f} GFLOP/s and {roof.bytes_per_s / 1e9:,.1f} GB/s of {roof.machine}."
+    other = "A trace that another machine recorded is not to be held against these: name its own with --ceilings."
     rows = tuple(
         (
             short(op.name), _time(op.ns), plain(op.count), f"{op.intensity:.2g}", op.bound,
@@ -304,5 +305,7 @@ def _roofline(it: Answers) -> Section | None:
         for op in it.roofline[:_FEW]
     )  # fmt: skip
     return Section(
-        "Roofline", (head,), (Table(("op", "time", "calls", "FLOPs a byte", "bound by", "of it", "to win"), rows),)
+        "Roofline",
+        (head, other),
+        (Table(("op", "time", "calls", "FLOPs a byte", "bound by", "of it", "to win"), rows),),
     )
