@@ -167,10 +167,8 @@ def test_the_engine_tells_when_it_took_the_gil() -> None:
     with profile() as prof:
         y.sum().backward()
     waits = gil_waits(prof.trace)
-    assert waits
     assert all(wait.wait_ns >= 0 and wait.hold_ns >= 0 for wait in waits)
-    main = {prof.trace.tracks[wait.track].tid for wait in waits}
-    assert main == {threading.get_native_id()}
+    assert threading.get_native_id() in {prof.trace.tracks[wait.track].tid for wait in waits}
 
 
 def test_loading_and_the_optimizer_have_pytorchs_names() -> None:
