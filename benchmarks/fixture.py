@@ -1,5 +1,6 @@
 """What a test gives to pytest-benchmark's fixture `benchmark` to be measured, so that it can be called once more."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
@@ -10,12 +11,12 @@ import pytest
 Prepare: TypeAlias = Callable[[], Callable[[], object]]
 
 
-class Watching:
+class Watching(ABC):
     """A pytest plugin that is told, after a test has passed, what it gave to the fixture."""
 
+    @abstractmethod
     def watched(self, name: str, prepare: Prepare) -> None:
         """Called for each test that measured something, by its id."""
-        raise NotImplementedError
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -111,7 +111,7 @@ def ones_like(like: Tensor, *, dtype: Any = None, device: Any = None, requires_g
 
 
 def arange(
-    start: float = 0,
+    start: float | None = None,
     stop: float | None = None,
     step: float = 1,
     *,
@@ -128,7 +128,9 @@ def arange(
     stop = end if stop is None else stop
     if step == 0:
         raise ArgumentError("arange: a step of 0 never arrives: use another")
-    first, end = (0, start) if stop is None else (start, stop)
+    if start is None and stop is None:
+        raise ArgumentError("arange: say where it stops: arange(n), or arange(start, stop, step)")
+    first, end = (0, start) if stop is None else (start or 0, stop)
     values = np.arange(first, end, step)
     return converted(values, dtype).requires_grad_(requires_grad)
 

@@ -262,6 +262,7 @@ def methods() -> dict[str, Any]:
     return {name: entry.handle for entry in _entries() if entry.method for name in entry.names}
 
 
+@functools.cache
 def in_place_methods() -> dict[str, Any]:
     """The methods that write into their tensor: of every pointwise op whose result has its input's dtype, and of what
     is declared with in_place.

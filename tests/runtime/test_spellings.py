@@ -159,3 +159,9 @@ def test_sums_back_to_a_size() -> None:
     with pytest.raises(rt.ShapeError, match="is not what"):
         x.sum_to_size(2, 2)
     assert x.fill_diagonal_(9.0).tolist() == [[9.0, 1.0, 2.0], [3.0, 9.0, 5.0]]
+
+
+def test_arange_without_an_end_is_refused() -> None:
+    with pytest.raises(rt.ArgumentError, match="arange: say where it stops"):
+        rt.arange()
+    assert rt.arange(0).tolist() == [] and rt.arange(end=2).tolist() == [0, 1]

@@ -1,5 +1,6 @@
 """Recurrent cells: step by step, and over a whole sequence by the ops of ops/recurrent.py."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 from ..._core import Tensor
@@ -15,7 +16,7 @@ from .. import functional as F
 State = tuple[Tensor, ...]
 
 
-class Cell:
+class Cell(ABC):
     """The arithmetic of a recurrent cell.
 
     gates: how many there are. bias_inside: the bias of the state's shares cannot be added to the inputs' shares.
@@ -24,10 +25,12 @@ class Cell:
     gates = 1
     bias_inside = False
 
+    @abstractmethod
     def step(self, x: Tensor, h: Tensor, state: State) -> State:
         """The next state, from the shares of input and state in the gates."""
         raise NotImplementedError(f"{type(self).__name__} defines no step(self, x, h, state)")
 
+    @abstractmethod
     def scan(self, x: Tensor, w: Tensor, b: Any, state: State, reverse: bool) -> tuple[Tensor, State, State]:
         """The outputs of all steps, the rest of the last state, and what scan_grad keeps.
 
@@ -35,6 +38,7 @@ class Cell:
         """
         raise NotImplementedError(f"{type(self).__name__} defines no scan(...)")
 
+    @abstractmethod
     def scan_grad(
         self, g: Tensor, rest: State, out: Tensor, w: Tensor, state: State, kept: State, reverse: bool
     ) -> tuple[Tensor, Tensor, State]:

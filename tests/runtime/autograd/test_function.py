@@ -10,21 +10,7 @@ from perflab import runtime as rt
 from perflab.runtime import AutogradError, Function, Tensor
 from perflab.runtime.autograd import once_differentiable
 
-
-class Square(Function):
-    @staticmethod
-    def forward(ctx: Any, a: Tensor) -> Tensor:
-        ctx.save_for_backward(a)
-        return a * a
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Tensor:
-        (a,) = ctx.saved_tensors
-        return 2.0 * a * g
-
-
-def leaf(value: Any) -> Tensor:
-    return rt.tensor(value, dtype=rt.float64, requires_grad=True)
+from .square import Square, leaf
 
 
 def test_it_stands_in_the_graph_under_its_name() -> None:
