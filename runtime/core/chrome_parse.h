@@ -8,18 +8,15 @@
 #pragma once
 #include <cstdint>
 #include <deque>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-namespace perflab {
+#include "json_scan.h"
 
-struct NotJson : std::runtime_error {  // from the byte `consumed` on
-  NotJson() : runtime_error("not JSON") {}
-};
+namespace perflab {
 
 class TextTable {  // different texts, by id
  public:
@@ -67,7 +64,8 @@ struct ParsedCounters {
 
 class ChromeParser {
  public:
-  // Takes the next piece of the file; throws NotJson, after which nothing more can be fed.
+  // Takes the next piece of the file; throws NotJson, of what begins at `consumed`, after which nothing more can be
+  // fed.
   void feed(std::string_view piece);
   bool done() const { return state_ == State::kDone; }  // the document is whole
 
