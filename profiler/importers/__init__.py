@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from ..errors import TraceFormatError
 from ..trace import Json, Trace
-from . import nsight, pyinstrument, speedscope
+from . import nsight, pyinstrument, speedscope, torch_snapshot
 from .chrome import read_json
 from .container import Plain, Unpacker
 from .findings import Finding, Findings
@@ -116,7 +116,7 @@ def _refuse_others(head: bytes, name: str) -> None:
     for is_it, what in (
         (head.startswith(b"PAR1"), "a Parquet file; it was not written by a tracer"),
         (head.startswith((b"\xff\xfe", b"\xfe\xff")), "text in UTF-16; save it as UTF-8"),
-        (head.startswith((b"\x80\x03", b"\x80\x04", b"\x80\x05")), "a Python pickle, which perflab never loads"),
+        (head.startswith(torch_snapshot.MAGIC), "a Python pickle; a memory snapshot of torch is for `perflab memory`"),
         (_is_perfetto(head), "a Perfetto protobuf trace; convert it with `traceconv json`"),
     ):
         if is_it:
