@@ -1,4 +1,4 @@
-"""The GIL's tracer in processes of their own: at exit, over forks, with signals."""
+"""The GIL's tracer in processes of their own: record by record, at exit, over forks, with signals."""
 
 import subprocess
 import sys
@@ -12,6 +12,44 @@ def run(program: str, *, timeout: float = 120) -> str:
     )
     assert done.returncode == 0 and not done.stderr, done.stderr
     return done.stdout.strip()
+
+
+def test_alone_it_is_held_throughout() -> None:
+    program = """
+from perflab.profiler.events import GIL_AFTER, GIL_BEFORE
+recorder = GilRecorder()
+sum(range(1000))
+(hold,) = recorder.stop().holds
+print(hold["thread"] == threading.get_native_id(), hold["requested"], hold["flags"] == GIL_BEFORE | GIL_AFTER)
+"""
+    assert run(program) == "True 0 True"
+
+
+def test_a_full_ring_counts_what_is_lost() -> None:
+    program = """
+recorder = GilRecorder(room=64)
+for _ in range(100): time.sleep(0)
+record = recorder.stop()
+print(len(record.holds), record.notes, (record.holds["released"][:-1] <= record.holds["acquired"][1:]).all())
+"""
+    assert run(program) == f"64 {{'gil': 'exact', 'gilLost': {101 - 64}}} True"
+
+
+def test_overlapping_recordings_share_their_records() -> None:
+    program = """
+outer = GilRecorder()
+time.sleep(0)
+inner = GilRecorder()
+time.sleep(0)
+time.sleep(0)
+inside = inner.stop().holds
+time.sleep(0)
+around = outer.stop().holds
+print(len(inside), len(around), (inside[1:-1] == around[2:3]).all())
+print(around[1]["acquired"] < inside[0]["acquired"], inside[-1]["released"] < around[3]["released"])
+print(len(outer.stop().holds))
+"""
+    assert run(program).split() == ["3", "5", "True", "True", "True", "0"]
 
 
 def test_exit_while_it_is_traced() -> None:

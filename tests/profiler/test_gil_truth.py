@@ -1,6 +1,7 @@
 """The GIL's tracer against what is known of each program.
 
-What must hold whatever the machine does is asserted exactly; times only within wide factors, as it may be busy.
+What must hold whatever the machine does is asserted exactly; times only within wide factors, as it may be busy. Threads
+that other tests have left take the GIL, too: where each record counts, the test stands in test_gil_processes.py.
 """
 
 import asyncio
@@ -24,13 +25,13 @@ from perflab.profiler.gil import GilRecorder
 from perflab.runtime import _core
 
 MS = 1e-3
-STRANGERS: list[int | None] = []  # threads that other tests have left running
+STRANGERS: list[int] = []  # threads that other tests have left running
 
 
 @pytest.fixture(autouse=True)
 def strangers() -> None:
-    others = (thread for thread in threading.enumerate() if thread is not threading.current_thread())
-    STRANGERS[:] = [thread.native_id for thread in others]
+    threads = (int(task.name) for task in Path("/proc/self/task").iterdir())
+    STRANGERS[:] = [thread for thread in threads if thread != threading.get_native_id()]
 
 
 def traced(work: Callable[[], object]) -> Any:
@@ -108,19 +109,19 @@ def truth(tmp_path_factory: pytest.TempPathFactory) -> ctypes.PyDLL:
     return ctypes.PyDLL(str(library))
 
 
-def test_alone_it_is_held_throughout() -> None:
-    holds = traced(lambda: sum(range(1000)))
-    assert len(holds) == 1 and holds["thread"][0] == threading.get_native_id()
-    assert holds["requested"][0] == 0 and holds["flags"][0] == GIL_BEFORE | GIL_AFTER
-
-
 def test_spinning_threads_hold_it_for_the_switch_interval(interval: Callable[[float], None]) -> None:
+    def spin() -> None:
+        while len(turns) < 12:
+            if turns[-1] != threading.get_native_id():
+                turns.append(threading.get_native_id())
+
     shortest = []
     for wanted in (20 * MS, 0.2 * MS):
         interval(wanted)
-        holds = traced(lambda: together(lambda: spin(0.4), lambda: spin(0.4)))
-        forced = holds[holds["requested"] > 0]
-        assert len(forced) >= 5
+        turns = [0]
+        holds = traced(lambda: together(spin, spin))
+        forced = holds[(holds["requested"] > 0) & np.isin(holds["thread"], turns)]
+        assert len(forced) >= 8
         kept = seconds(forced["requested"] - forced["acquired"])
         assert kept.min() > 0.9 * wanted, "asked to let go before the waiter's patience ended"
         shortest.append(float(seconds(forced["released"] - forced["acquired"]).min()))
@@ -130,6 +131,7 @@ def test_spinning_threads_hold_it_for_the_switch_interval(interval: Callable[[fl
 
 def test_a_sleeping_thread_is_away() -> None:
     def sleeper() -> None:
+        slept_in.append(threading.get_native_id())
         for _ in range(20):
             time.sleep(5 * MS)
         rested.set()
@@ -139,10 +141,10 @@ def test_a_sleeping_thread_is_away() -> None:
             pass
 
     rested = threading.Event()
+    slept_in: list[int] = []
 
     holds = traced(lambda: together(sleeper))
-    (other,) = set(holds["thread"].tolist()) - {threading.get_native_id()}
-    mine = holds[holds["thread"] == other]
+    mine = holds[holds["thread"] == slept_in[0]]
     away = seconds(mine["acquired"][1:] - mine["released"][:-1])
     assert (away >= 5 * MS).sum() >= 20
     rested.clear()
@@ -161,13 +163,23 @@ def test_blas_and_hashes_in_two_threads_hardly_hold_it() -> None:
     for work in (lambda: [a @ a for _ in range(10)], lambda: [hashlib.sha256(data).digest() for _ in range(4)]):
         holds = traced(lambda work=work: together(work, work))  # type: ignore[misc]
         assert held_share(holds) < 0.5
-        assert len(set(holds["thread"].tolist())) == 3
+        assert len(set(holds["thread"].tolist())) >= 3
 
 
 def test_c_code_that_ignores_the_request_to_let_go(truth: ctypes.PyDLL) -> None:
-    holds = traced(lambda: together(lambda: (spin(0.05), truth.hold(60_000)), lambda: spin(0.2)))
+    def ignores() -> None:
+        spin(0.05)
+        truth.hold(300_000)
+        done.set()
+
+    def asks() -> None:
+        while not done.is_set():
+            pass
+
+    done = threading.Event()
+    holds = traced(lambda: together(ignores, asks))
     longest = holds[np.argmax(holds["released"] - holds["acquired"])]
-    assert seconds(longest["released"] - longest["acquired"]) >= 60 * MS
+    assert seconds(longest["released"] - longest["acquired"]) >= 300 * MS
     ignored = holds[holds["requested"] > 0]
     assert seconds(ignored["released"] - ignored["requested"]).max() > 5 * MS
 
@@ -222,7 +234,7 @@ def test_sixteen_threads_of_all_kinds(truth: ctypes.PyDLL) -> None:
     bodies += [lambda: [hashlib.sha256(data).digest() for _ in range(40)]] * 3  # type: ignore[list-item]
     bodies += [lambda: truth.pairs(200, 20, out.ctypes.data_as(ctypes.c_void_p))] * 3
     holds = traced(lambda: together(*bodies))
-    assert len(set(holds["thread"].tolist())) == 17
+    assert len(set(holds["thread"].tolist())) >= 17
 
 
 def test_many_short_threads_and_an_executor() -> None:
@@ -248,41 +260,14 @@ def test_a_thread_that_waits_at_the_end_is_on_the_record(truth: ctypes.PyDLL) ->
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        # on a busy machine the thread may not have come so far as to ask for it
-        last = next(one for _ in range(200) if (one := traced(lambda: truth.hold(20_000))[-1])["flags"] & GIL_WAITING)
+        waiting: Any = ()
+        while not len(waiting):  # on a busy machine the thread may not have come so far as to ask for it
+            holds = traced(lambda: truth.hold(20_000))
+            waiting = holds[(holds["flags"] & GIL_WAITING > 0) & (holds["thread"] == thread.native_id)]
     finally:
         stop.set()
         thread.join()
-    assert last["thread"] == thread.native_id and last["wait"] < last["acquired"]
-
-
-def test_a_full_ring_counts_what_is_lost() -> None:
-    recorder = GilRecorder(room=64)
-    for _ in range(100):
-        time.sleep(0)
-    record = recorder.stop()
-    assert record.holds is not None and len(record.holds) == 64
-    assert record.notes == {"gil": "exact", "gilLost": 101 - 64}
-    assert (record.holds["released"][:-1] <= record.holds["acquired"][1:]).all()
-
-
-def test_overlapping_recordings_share_their_records() -> None:
-    outer = GilRecorder()
-    time.sleep(0)
-    inner = GilRecorder()
-    time.sleep(0)
-    time.sleep(0)
-    inside = inner.stop().holds
-    time.sleep(0)
-    around = outer.stop().holds
-    assert inside is not None and around is not None
-    check(inside)
-    check(around)
-    assert (len(inside), len(around)) == (3, 5)
-    assert (inside[1:-1] == around[2:3]).all()
-    assert around[1]["acquired"] < inside[0]["acquired"] and inside[-1]["released"] < around[3]["released"]
-    again = outer.stop().holds
-    assert again is not None and len(again) == 0
+    assert len(waiting) == 1 and waiting["wait"][0] < waiting["acquired"][0]
 
 
 def test_recordings_in_many_threads() -> None:

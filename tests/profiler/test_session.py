@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.profiler import ProfileStateError, chrome, profile, schedule, session
+from perflab.profiler import ProfilerAction, ProfileStateError, chrome, profile, schedule, session
 from perflab.profiler.analysis.steps import steps
 from perflab.profiler.events import EVENT, OP
 from perflab.profiler.gil_track import GilRecord
@@ -153,6 +153,13 @@ def test_a_window_cut_off_by_the_end_is_saved_and_a_warm_up_is_not(core: FakeCor
                 if number < count - 1:
                     prof.step()
         assert windows == expected
+
+
+def test_a_warm_up_that_nothing_follows_is_thrown_away(core: FakeCore) -> None:
+    with profile(schedule=lambda step: ProfilerAction.WARMUP if step == 0 else ProfilerAction.NONE) as prof:
+        assert core.recording and FakeGilRecorder.running == 1
+        prof.step()
+        assert not core.recording and FakeGilRecorder.running == 0
 
 
 def test_steps_are_marked_once_they_are_whole(core: FakeCore) -> None:
