@@ -64,6 +64,11 @@ class GilTrack:
         self._waits_added = self._holds_added = 0
 
     @property
+    def arrows(self) -> int:
+        """How many there are."""
+        return len(self._flow)
+
+    @property
     def cuts(self) -> list[int]:
         """Moments (ns) between which not too many holds begin."""
         return self._acquired[self._held[::_PAGE]].tolist()  # type: ignore[no-any-return]

@@ -39,6 +39,8 @@ from .memory_track import MemoryTrack
 from .pages import Page, Pages, trace_of
 from .stacks import StackRecord, StackTrack
 from .stretches import NOTHING, Placed, Stretch, cut, kernel_begins, stretches
+from .torch_recorder import TorchRecord
+from .torch_track import TorchTrack
 from .trace import Int64s, Json, Trace, Track
 
 GIL_TID = 10_000_000  # above the highest thread id of Linux
@@ -99,13 +101,14 @@ class Recording:
     resident: list[tuple[int, int]] = field(default_factory=list)  # the same, of the process
     collections: list[Collection] = field(default_factory=list)  # of garbage
     stack: StackRecord | None = None  # samples of Python's
+    torch: TorchRecord | None = None
     gil: GilRecord = field(default_factory=GilRecord)
     metadata: dict[str, Json] = field(default_factory=dict)
     cost: Cost | None = None  # FLOPs and bytes of a call
 
     @property
     def is_empty(self) -> bool:
-        return not any(len(events) for _, events in self.events)
+        return not any(len(events) for _, events in self.events) and (self.torch is None or self.torch.is_empty)
 
 
 def to_trace(recording: Recording, *, shapes: bool = True, memory: bool = True) -> Trace:
@@ -173,7 +176,7 @@ class _Conversion:
             if np.any(kind == GIL):
                 acquisitions.append(stretch.at(kind == GIL))
         begins = [*(int(ticks[1]) for _, ticks in pieces), *(tick for tick, _ in recording.reserved)]
-        begins += [recording.stack.began] if recording.stack else []
+        begins += [record.began for record in (recording.stack, recording.torch) if record]
         begins += [tick for tick, _ in recording.resident] + [one.began for one in recording.collections]
         if recording.gil.holds is not None and len(recording.gil.holds):
             begins.append(int(recording.gil.holds["wait"].min()))
@@ -200,6 +203,8 @@ class _Conversion:
             self._gil_track,
             events,
         )
+        of_torch = (self._builder, self._ns, self._pid, self._track, events + self._gil.arrows)
+        self._torch = TorchTrack(recording.torch, *of_torch) if recording.torch else None
 
     def _costs(self, recording: Recording, cost: Cost, calls: NDArray[np.int64]) -> Json:
         """The costs of each op for each of its inputs' shapes: name, shapes, types, FLOPs, bytes."""
@@ -230,6 +235,8 @@ class _Conversion:
             self._garbage.add(until)
             if self._stack:
                 self._stack.add(until)
+            if self._torch:
+                self._torch.add(until)
             if self._memory:
                 self._memory.add(stretch, middle, self._tracks.of, until)
             yield self._builder.take_page()

@@ -28,6 +28,7 @@ from .recording import Clock, Events, Recording, to_pages, to_trace
 from .resident import ResidentMemory
 from .schedule import ProfilerAction, Schedule, always
 from .stacks import StackRecord, StackRecorder
+from .torch_recorder import TorchRecorder
 from .trace import Json, Trace
 
 _MAX_EVENTS = 10_000_000  # of 64 bytes each; further ones are counted as dropped
@@ -50,6 +51,8 @@ class profile:
     cannot be, a RuntimeWarning says why. Profiles may run inside each other and in several threads at once: each sees
     what happens in the process while it records, and its own steps. `with_stack`: pyinstrument samples this thread's
     Python stack each millisecond (ProfilerError where it is not installed); it starts and stops on this thread then.
+    `torch`: torch's own recorder runs too, for this thread and its backward passes, and what it records lies in the
+    same trace on the same clock (ProfilerError where PyTorch is not installed); see docs/torch.md.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class profile:
         record_shapes: bool = True,
         profile_memory: bool = True,
         with_stack: bool = False,
+        torch: bool = False,
         metadata: Mapping[str, Json] | None = None,
     ) -> None:
         self.step_num = 0
@@ -68,6 +72,7 @@ class profile:
         self._shapes = record_shapes
         self._memory = profile_memory
         self._with_stack = with_stack
+        self._torch = torch
         self._metadata = {**(metadata or {}), "versions": _versions()}
         self._action = ProfilerAction.NONE
         self._window: _Window | None = None
@@ -158,10 +163,15 @@ class profile:
         elif window is not None:
             window.discard()
         if action is not ProfilerAction.NONE:
-            self._window = _Window(self._with_stack)
+            self._window = _Window(self._begin_torch(), self._with_stack)
+
+    def _begin_torch(self) -> TorchRecorder | None:
+        if not self._torch:
+            return None
+        return TorchRecorder(_core.recorder_ticks, shapes=self._shapes, memory=self._memory)
 
     def _save(self, recording: Recording) -> None:
-        if recording.is_empty and (self._recording or self._trace):
+        if (self._recording or self._trace) and recording.is_empty:
             return  # the loop ended with a window: what came after it must not take its place
         self._recording, self._trace, self._stacks = recording, None, recording.stack
         if self._on_trace_ready is not None:
@@ -239,7 +249,8 @@ _RECORDER = _SharedRecorder()
 class _Window:
     """A stretch of time in which the recorder is on."""
 
-    def __init__(self, with_stack: bool) -> None:
+    def __init__(self, torch: TorchRecorder | None, with_stack: bool) -> None:
+        self._torch = torch
         self._stack = StackRecorder() if with_stack else None
         self._share = _RECORDER.begin()
         memory = _core.memory_stats()
@@ -267,6 +278,8 @@ class _Window:
         self._garbage.stop()
         self._resident.stop(0)
         _RECORDER.end(self._share)
+        if self._torch is not None:
+            self._torch.stop()
 
     def end(self, metadata: dict[str, Json]) -> Recording:
         stack = self._stack.stop() if self._stack is not None else None
@@ -275,6 +288,7 @@ class _Window:
         collections = self._garbage.stop()
         resident = self._resident.stop(_core.recorder_ticks())
         events, dropped = _RECORDER.end(self._share)
+        torch = self._torch.stop() if self._torch is not None else None
         return Recording(
             events=events,
             clock=Clock(*_core.recorder_clock()),
@@ -290,8 +304,12 @@ class _Window:
             resident=resident,
             collections=collections,
             stack=stack,
+            torch=torch,
             gil=gil,
-            metadata=metadata | gil.notes | ({"droppedEvents": dropped} if dropped else {}),
+            metadata=metadata
+            | gil.notes
+            | (torch.notes if torch else {})
+            | ({"droppedEvents": dropped} if dropped else {}),
         )
 
 

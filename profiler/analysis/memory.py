@@ -54,16 +54,15 @@ class CategoryCurves:
 
 
 def memory_curve(trace: Trace) -> MemoryCurve:
-    """The curve of the counters `Allocated` and `Reserved`, else of the totals in torch's `[memory]` instants.
+    """The curve of the counters `Allocated` and `Reserved`, or of the totals in torch's `[memory]` instants.
 
-    Where a trace has several devices, the curve is of the one with the highest peak.
+    Where a trace has both, or several devices, the curve is the one with the highest peak.
     """
     time, value = trace.counter("Allocated")
-    if len(time):
-        allocated = value.astype(np.int64)
-        reserved = _at(time, *trace.counter("Reserved"))
-    else:
-        time, allocated, reserved = _from_instants(trace)
+    allocated, reserved = value.astype(np.int64), _at(time, *trace.counter("Reserved"))
+    others = _from_instants(trace)
+    if others[1].max(initial=-1) > allocated.max(initial=-1):
+        time, allocated, reserved = others
     if not len(time):
         return MemoryCurve(time, allocated, reserved, -1, 0)
     peak = int(np.argmax(allocated))

@@ -1,5 +1,6 @@
 """profile() against a core that counts its own ticks: what is recorded, when, and what is thrown away."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.profiler import ProfilerAction, ProfileStateError, chrome, profile, schedule, session
+from perflab.profiler import ProfilerAction, ProfilerError, ProfileStateError, chrome, profile, schedule, session
 from perflab.profiler.analysis.steps import steps
 from perflab.profiler.events import EVENT, OP
 from perflab.profiler.gil_track import GilRecord
@@ -274,3 +275,16 @@ def test_a_step_outside_of_the_block_starts_nothing(core: FakeCore) -> None:
         prof.step()
     with profile():
         pass
+
+
+def test_torch_that_is_not_there_is_named_and_nothing_is_left_on(
+    core: FakeCore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ProfilerError, match=r"PyTorch is not installed: pip install 'perflab\[torch\]'"):
+        with profile(torch=True):
+            pass
+    assert not core.recording
+    with profile() as prof:
+        core.op(1)
+    assert ops(prof) == ["op1"]
