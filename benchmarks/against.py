@@ -11,6 +11,7 @@ from .folder import Measured, judge_measured, read
 from .gate import GateOptions, GateReport
 from .git import checkout, commit_of, git, is_dirty, merge_base
 from .interleave import Plan, measure
+from .suspects import settled, suspects
 
 
 def judge_against(
@@ -43,10 +44,10 @@ def judge_against(
             if build is not None:
                 say(f"building {name}")
                 _build(build, name, where)
-        notes += measure(plan, trees, Path(out), say)
+        notes += measure(plan, trees, Path(out), lambda *sides: suspects(*sides, options), say)
         before = _labelled(read(Path(out) / "base"), base, dirty=False)
         after = _labelled(read(Path(out) / "head"), head, dirty=is_dirty(top))
-        return judge_measured(before, after, options, notes)
+        return settled(judge_measured(before, after, options, notes))
 
 
 def _build(command: str, name: str, where: Path) -> None:

@@ -2,15 +2,22 @@
 
 The order is made of blocks A B B A or B A A B, by chance: within a block both sides stand at the same mean place, so a
 machine that speeds up or slows down does so for both, and neither side is always the one that runs second.
+
+It is done in rounds of two blocks. The first measures all benchmarks; those after it measure only what may have
+changed, until nothing is left that may or a side has had its number of processes. Ending early where nothing changed
+costs no false alarm; a difference is told at the end alone.
 """
 
+import json
+import os
 import random
 import statistics
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 from pathlib import Path
+from typing import TypeAlias
 
 from . import formats
 from .errors import MeasuringFailed
@@ -18,6 +25,8 @@ from .quantity import percent
 from .result import Run
 
 FILE = "{file}"
+ROUND = 4  # processes of each side: two blocks
+ONLY = "PERFLAB_ONLY"  # set for rounds after the first: the names to measure, a JSON list; the pytest plugin obeys it
 MATTERS = 0.03  # an order effect from which on it is said
 
 
@@ -35,13 +44,13 @@ class Plan:
 
     Attributes:
         command: run in each side's folder, once a process; "{file}" in it is the file that it must write.
-        processes: of each side.
+        processes: of each side, at most.
         limit: seconds after which a process is given up.
         seed: of the order.
     """
 
     command: Sequence[str]
-    processes: int = 10
+    processes: int = 24
     limit: float = 600
     seed: int = 0
 
@@ -54,11 +63,18 @@ class Plan:
             raise MeasuringFailed(f"{self.processes} processes measure nothing; give at least 1 of each side")
 
 
-def measure(plan: Plan, trees: Mapping[str, Path], out: Path, say: Callable[[str], None]) -> list[str]:
+# The names of the benchmarks that may have changed, by what base and head have measured so far.
+Suspects: TypeAlias = Callable[[Sequence[Run], Sequence[Run]], Collection[str]]
+
+
+def measure(
+    plan: Plan, trees: Mapping[str, Path], out: Path, suspects: Suspects, say: Callable[[str], None]
+) -> list[str]:
     """Runs both sides in turn, and leaves a file a process in out/base and out/head.
 
     Args:
         trees: the folders of "base" and "head".
+        suspects: is asked after each round what the next one shall measure.
         say: is told what runs now.
 
     Returns: sentences on what the report should say: processes that failed, and an effect of the order.
@@ -66,39 +82,68 @@ def measure(plan: Plan, trees: Mapping[str, Path], out: Path, say: Callable[[str
     Raises:
         MeasuringFailed: no process of a side left results; with what the last one said.
     """
-    names = {"A": "base", "B": "head"}
-    files: list[tuple[str, Path]] = []
-    failed: dict[str, list[str]] = {name: [] for name in trees}
-    for name in trees:
-        (out / name).mkdir(parents=True)
-    turns = order(plan.processes, plan.seed)
-    for number, turn in enumerate(turns, 1):
-        name = names[turn]
-        say(f"{number}/{len(turns)} {name}")
-        file = (out / name / f"{number:03}.json").absolute()
-        problem = _run([word.replace(FILE, str(file)) for word in plan.command], trees[name], plan.limit)
-        if problem:
-            failed[name].append(problem)
+    left = _Left(plan, trees, out)
+    turns, only = order(plan.processes, plan.seed), None
+    for begin in range(0, len(turns), 2 * ROUND):
+        if begin:
+            only = sorted(suspects(left.runs("base"), left.runs("head")))
+            if not only:
+                break
+        for number, turn in enumerate(turns[begin : begin + 2 * ROUND], begin + 1):
+            name = "base" if turn == "A" else "head"
+            say(f"{number}/{len(turns)} {name}" + (f": {len(only)} that may have changed" if only else ""))
+            left.run(number, name, only)
+    return left.notes()
+
+
+class _Left:
+    """What the processes left."""
+
+    def __init__(self, plan: Plan, trees: Mapping[str, Path], out: Path) -> None:
+        self._plan = plan
+        self._trees = trees
+        self._out = out
+        self._ran: list[tuple[str, Run]] = []
+        self._count = dict.fromkeys(trees, 0)
+        self._failed: dict[str, list[str]] = {name: [] for name in trees}
+        for name in trees:
+            (out / name).mkdir(parents=True)
+
+    def run(self, number: int, name: str, only: Sequence[str] | None) -> None:
+        """One process of a side; of all benchmarks, or `only` some."""
+        file = (self._out / name / f"{number:03}.json").absolute()
+        command = [word.replace(FILE, str(file)) for word in self._plan.command]
+        problem = _run(command, self._trees[name], self._plan.limit, only)
+        self._count[name] += 1
         if file.exists() and file.stat().st_size:
-            files.append((name, file))
+            self._ran.append((name, formats.read(file)))
         else:
             file.unlink(missing_ok=True)
-            failed[name] += [] if problem else [f"it wrote no {file.name}"]
-    for name, problems in failed.items():
-        if not any(side == name for side, _ in files):
-            raise MeasuringFailed(f"no process of {name} left results: {problems[-1]}; mend that first")
-    notes = [
-        f"{len(problems)} of {plan.processes} processes of {name} failed: {problems[-1]}."
-        for name, problems in failed.items()
-        if problems
-    ]
-    effect = order_effect([(side, formats.read(path)) for side, path in files])
-    if abs(effect) >= MATTERS:
-        notes.append(
-            f"The second of two neighbouring processes took {_more(effect)} time; "
-            "the order was by chance, so the verdicts hold."
-        )
-    return notes
+            problem = problem or f"it wrote no {file.name}"
+        if problem:
+            self._failed[name].append(problem)
+
+    def runs(self, name: str) -> list[Run]:
+        found = [run for side, run in self._ran if side == name]
+        if not found:
+            raise MeasuringFailed(f"no process of {name} left results: {self._failed[name][-1]}; mend that first")
+        return found
+
+    def notes(self) -> list[str]:
+        for name in self._trees:
+            self.runs(name)
+        notes = [
+            f"{len(problems)} of {self._count[name]} processes of {name} failed: {problems[-1]}."
+            for name, problems in self._failed.items()
+            if problems
+        ]
+        effect = order_effect(self._ran)
+        if abs(effect) >= MATTERS:
+            notes.append(
+                f"The second of two neighbouring processes took {_more(effect)} time; "
+                "the order was by chance, so the verdicts hold."
+            )
+        return notes
 
 
 def order_effect(runs: Sequence[tuple[str, Run]]) -> float:
@@ -123,10 +168,19 @@ def _more(effect: float) -> str:
     return f"{percent(exp(abs(effect))).lstrip('+')} {'more' if effect > 0 else 'less'}"
 
 
-def _run(command: Sequence[str], folder: Path, limit: float) -> str | None:
+def _run(command: Sequence[str], folder: Path, limit: float, only: Sequence[str] | None) -> str | None:
     """Runs one process; what went wrong, in words."""
+    told = {} if only is None else {ONLY: json.dumps(only)}
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=limit)
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env={**os.environ, **told},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit,
+        )
     except subprocess.TimeoutExpired:
         return f"it took more than {limit:g} s"
     except OSError as error:

@@ -11,6 +11,7 @@ what it needs is imported where it is used.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,6 +112,15 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
     marker, fixture = pyfuncitem.get_closest_marker("perflab"), pyfuncitem.funcargs.get("benchmark")
     if marker is not None and fixture is not None and "time" in marker.kwargs:
         fixture.extra_info["perflab.time"] = _share(marker.kwargs["time"])  # type: ignore[attr-defined]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    only = os.environ.get("PERFLAB_ONLY")  # set where the gate measures again what may have changed
+    if only is not None:
+        named = set(json.loads(only))
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in named])
+        items[:] = [item for item in items if item.nodeid in named]
 
 
 def _share(text: object) -> float:

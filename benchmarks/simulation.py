@@ -24,13 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .history import change_points
-from .interleave import order
-from .stats import Verdict, compare, holm, verdict
+from .interleave import ROUND, order
+from .stats import Comparison, Verdict, compare, holm, verdict
+from .suspects import is_suspect
 
 NOISE = Path(__file__).with_name("noise.npz")
 RECORDED = ("numpy_i7", "numpy_atom", "shared")
 COMMITS = 110  # a stream: what the rules learn from, then what they are judged on
 LEARNED = 65
+MIN_EFFECT = 0.03  # the gate's own
 WITHIN = 5  # commits after which a step must have been told
 
 Values = NDArray[np.float64]
@@ -149,23 +151,48 @@ def measure(rule: Rule, noise: Values) -> Figures:
 # ---- two commits
 
 
-# Which benchmarks of a suite a rule calls slower; a row a benchmark, a value a process.
-PairRule = Callable[[Values, Values], list[bool]]
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Which benchmarks of a suite a rule calls slower, and how many processes a side each took, on average."""
+
+    slower: list[bool]
+    processes: float
 
 
-def slower(base: Values, head: Values) -> list[bool]:
-    """What the gate calls a regression."""
+# A row a benchmark, a value a process.
+PairRule = Callable[[Values, Values], Told]
+
+
+def at_once(base: Values, head: Values) -> Told:
+    """What the gate calls a regression of folders that hold so many processes."""
     compared = [compare(a, b) for a, b in zip(base.tolist(), head.tolist(), strict=True)]
+    return Told(_regressed(compared), base.shape[1])
+
+
+def by_rounds(base: Values, head: Values) -> Told:
+    """What `perflab gate --against` does: all benchmarks in the first round, suspects alone in those after it."""
+    sides = list(zip(base.tolist(), head.tolist(), strict=True))
+    taken, left = [0] * len(sides), list(range(len(sides)))
+    compared: dict[int, Comparison] = {}
+    while left and taken[left[0]] < base.shape[1]:
+        for row in left:
+            taken[row] = min(taken[row] + ROUND, base.shape[1])
+            compared[row] = compare(*(side[: taken[row]] for side in sides[row]))
+        left = [row for row in left if is_suspect(compared[row].ratio, MIN_EFFECT)]
+    return Told(_regressed([compared[row] for row in range(len(sides))]), sum(taken) / len(taken))
+
+
+def _regressed(compared: Sequence[Comparison]) -> list[bool]:
     corrected = holm([comparison.p_value for comparison in compared])
     return [
-        verdict(comparison, p, benchmarks=len(compared)) == Verdict.REGRESSION
+        verdict(comparison, p, benchmarks=len(compared), min_effect=MIN_EFFECT) == Verdict.REGRESSION
         for comparison, p in zip(compared, corrected, strict=True)
     ]
 
 
-def over_base(base: Values, head: Values) -> list[bool]:
+def over_base(base: Values, head: Values) -> Told:
     """More than 5 % over base, as pytest-benchmark's --benchmark-compare-fail has it."""
-    return [bool(more) for more in head.mean(axis=1) > 1.05 * base.mean(axis=1)]
+    return Told([bool(more) for more in head.mean(axis=1) > 1.05 * base.mean(axis=1)], base.shape[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +200,7 @@ class Design:
     """How two commits are measured and judged.
 
     Attributes:
-        processes: of each side.
+        processes: of each side, at most.
         in_turn: A B B A in blocks by chance; else first all of base, then all of head.
         value: what a process gives: "shared", the least of its rounds, or "shared_median".
     """
@@ -185,10 +212,10 @@ class Design:
 
 
 DESIGNS: Mapping[str, Design] = {
-    "perflab, 10 + 10 processes in turn": Design(10, True, "shared", slower),
-    "perflab, 6 + 6 processes in turn": Design(6, True, "shared", slower),
-    "10 + 10 processes, base before head": Design(10, False, "shared", slower),
-    "10 + 10 processes in turn, medians": Design(10, True, "shared_median", slower),
+    "perflab, in turn by rounds, up to 24 + 24": Design(24, True, "shared", by_rounds),
+    "in turn, 10 + 10 processes": Design(10, True, "shared", at_once),
+    "in turn, 10 + 10 processes, medians": Design(10, True, "shared_median", at_once),
+    "base before head, 10 + 10 processes": Design(10, False, "shared", at_once),
     "least:5%, a process each": Design(1, True, "shared", over_base),
     "median:5%, a process each": Design(1, True, "shared_median", over_base),
 }
@@ -196,30 +223,34 @@ DESIGNS: Mapping[str, Design] = {
 
 @dataclass(frozen=True, slots=True)
 class Flagged:
-    """Shares of benchmarks, and of whole suites of 12, flagged though the code is the same; of slow-downs caught."""
+    """Shares of benchmarks, and of whole suites of 12, flagged though the code is the same; of slow-downs caught; and
+    how many processes a side a benchmark of unchanged code takes."""
 
     benchmarks: float
     suites: float
     step_5: float
     step_10: float
+    processes: float
 
 
 def judge_twice(design: Design, count: int, seed: int = 0) -> Flagged:
     """Judges `count` suites of the shared machine's workloads against themselves, and with one of them slowed down."""
     rows, random = recorded(design.value), np.random.default_rng(seed)
-    flagged, caught = np.zeros((count, len(rows)), bool), {1.05: 0, 1.10: 0}
+    flagged, caught, taken = np.zeros((count, len(rows)), bool), {1.05: 0, 1.10: 0}, 0.0
     for suite in range(count):
         begin = random.integers(rows.shape[1] - 2 * design.processes + 1)
         values = np.exp(rows[:, begin : begin + 2 * design.processes])
         turns = order(design.processes, suite) if design.in_turn else sorted("AB" * design.processes)
         is_head = np.array([turn == "B" for turn in turns])
         base, head = values[:, ~is_head], values[:, is_head]
-        flagged[suite] = design.rule(base, head)
+        told = design.rule(base, head)
+        flagged[suite], taken = told.slower, taken + told.processes
         changed = suite % len(rows)
         for factor in caught:
             factors = np.where(np.arange(len(rows)) == changed, factor, 1)[:, None]
-            caught[factor] += design.rule(base, head * factors)[changed]
-    return Flagged(flagged.mean(), flagged.any(axis=1).mean(), caught[1.05] / count, caught[1.10] / count)
+            caught[factor] += design.rule(base, head * factors).slower[changed]
+    shares = flagged.mean(), flagged.any(axis=1).mean(), caught[1.05] / count, caught[1.10] / count
+    return Flagged(*shares, processes=taken / count)
 
 
 def main() -> None:
@@ -233,10 +264,11 @@ def main() -> None:
             it = measure(rule, noise)
             shares = f"{it.step_5:8.1%}{it.step_10:8.1%}{it.drift:14.1%}"
             print(f"{name:12}{said:26}{it.false_alarms:20.1f}{shares}", flush=True)
-    print("\ntwo commits                           benchmarks flagged  suites of 12    +5 %   +10 %")
+    print("\ntwo commits                               benchmarks flagged  suites of 12    +5 %   +10 %  processes")
     for said, design in DESIGNS.items():
         two = judge_twice(design, count)
-        print(f"{said:38}{two.benchmarks:18.2%}{two.suites:14.1%}{two.step_5:8.1%}{two.step_10:8.1%}", flush=True)
+        shares = f"{two.benchmarks:18.2%}{two.suites:14.1%}{two.step_5:8.1%}{two.step_10:8.1%}"
+        print(f"{said:42}{shares}{two.processes:11.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -56,7 +56,13 @@ class Gate:
         )
         turns = parser.add_argument_group("measuring in turn, with --against")
         turns.add_argument("--build", metavar="COMMAND", help="run by the shell in both trees first")
-        turns.add_argument("--processes", type=int, default=10, metavar="N", help="of each side (default: %(default)s)")
+        turns.add_argument(
+            "--processes",
+            type=int,
+            default=24,
+            metavar="N",
+            help="of each side, at most, for a benchmark that may have changed (default: %(default)s)",
+        )
         turns.add_argument(
             "--timeout", type=float, default=600, metavar="SECONDS", help="for one process (default: %(default)s)"
         )

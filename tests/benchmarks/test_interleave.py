@@ -8,26 +8,30 @@ import pytest
 
 from perflab.benchmarks.errors import MeasuringFailed
 from perflab.benchmarks.folder import judge_measured, read
-from perflab.benchmarks.gate import Exit, GateOptions, judge
+from perflab.benchmarks.gate import Exit, GateOptions, GateReport, judge
 from perflab.benchmarks.interleave import Plan, measure, order, order_effect
 from perflab.benchmarks.result import Run
+from perflab.benchmarks.stats import Verdict
+from perflab.benchmarks.suspects import settled, suspects
 
 from .conftest import make
 
 # Writes a run whose one sample is what the folder's file `seconds` says, times what `count` says of the calls so far.
 SCRIPT = """
-import pathlib, sys
+import json, os, pathlib, sys
 from datetime import UTC, datetime
 from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.result import Benchmark, Result, Run
 machine = Machine.of(name="m", cpu="c", cores=2, os="o", python="p")
 seconds = float(pathlib.Path("seconds").read_text())
+only = json.loads(os.environ.get("PERFLAB_ONLY", '["add", "mul"]'))
 log = pathlib.Path("../log")
 calls = log.read_text() if log.exists() else ""
 log.write_text(calls + pathlib.Path.cwd().name[0])
+times = {"add": seconds, "mul": 1.0}
 exec(pathlib.Path("then").read_text())
-result = Result(Benchmark("add"), (seconds * (1 + len(calls) / 1000),))
-run = Run(None, None, None, machine, datetime.now(UTC), "t", (result,))
+results = tuple(Result(Benchmark(name), (times[name] * (1 + len(calls) / 1000),)) for name in only)
+run = Run(None, None, None, machine, datetime.now(UTC), "t", results)
 pathlib.Path(sys.argv[1]).write_text(run.to_json())
 sys.exit(code)
 """
@@ -48,14 +52,16 @@ class Trees:
         (self.folder / name / "seconds").write_text(str(seconds))
         (self.folder / name / "then").write_text(then)
 
-    def measure(self, processes: int = 4, limit: float = 60) -> list[str]:
+    def measure(self, processes: int = 5, limit: float = 60) -> list[str]:
         plan = Plan([sys.executable, str(self.script), "{file}"], processes, limit)
         trees = {name: self.folder / name for name in ("base", "head")}
-        return measure(plan, trees, self.folder / "out", lambda what: None)
+        return measure(
+            plan, trees, self.folder / "out", lambda *sides: suspects(*sides, GateOptions()), lambda what: None
+        )
 
-    def exit_code(self) -> Exit:
+    def report(self) -> GateReport:
         base, head = (read(self.folder / "out" / name) for name in ("base", "head"))
-        return judge_measured(base, head, GateOptions()).exit_code
+        return settled(judge_measured(base, head, GateOptions()))
 
 
 @pytest.fixture
@@ -86,29 +92,65 @@ def test_a_steady_drift_of_the_machine_cancels() -> None:
 def test_a_slower_head_is_found_and_itself_is_not(trees: Trees) -> None:
     trees.set("head", 1.2)
     assert trees.measure() == []
-    assert trees.exit_code() == Exit.REGRESSION
+    assert trees.report().exit_code == Exit.REGRESSION
+    assert (trees.folder / "log").read_text() == order(5).replace("A", "b").replace("B", "h")
+
+
+def test_only_what_may_have_changed_is_measured_on(trees: Trees) -> None:
+    trees.set("head", 1.2)
+    assert trees.measure(10) == []
+    verdicts = {it.benchmark.name: (it.verdict, it.comparison) for it in trees.report().findings}
+    add, mul = verdicts["add"], verdicts["mul"]
+    assert add[1] is not None and mul[1] is not None
+    assert (add[0], add[1].n_base, add[1].n_head) == (Verdict.REGRESSION, 10, 10)
+    assert (mul[0], mul[1].n_base, mul[1].n_head) == (Verdict.NO_CHANGE, 4, 4)
+
+
+def test_nothing_is_measured_on_where_nothing_may_have_changed(trees: Trees) -> None:
+    assert trees.measure(10) == []
+    assert trees.report().exit_code == Exit.PASS
     assert (trees.folder / "log").read_text() == order(4).replace("A", "b").replace("B", "h")
+
+
+def test_what_looked_slower_by_chance_is_measured_until_it_does_not(trees: Trees) -> None:
+    # 4 processes of head are slow, all after them are not
+    trees.set("head", then="code = 0\ntimes['add'] *= 1.1 if calls.count('h') < 4 else 1")
+    assert trees.measure(16) == []
+    assert trees.report().exit_code == Exit.PASS
+    assert len((trees.folder / "log").read_text()) == 24
+
+
+def test_what_stays_open_is_said(trees: Trees) -> None:
+    # two of three processes of head are slow: a median that tells no level
+    trees.set("head", then="code = 0\ntimes['add'] *= 1.1 if calls.count('h') % 3 else 0.98")
+    trees.measure(8)
+    report = trees.report()
+    assert report.exit_code == Exit.PASS
+    [note] = report.notes
+    assert note == (
+        "add may be slower, by +9.5 %: its processes did not agree; give more of them (--processes) to know."
+    )
 
 
 def test_identical_sides_pass_on_a_machine_that_slows_down(trees: Trees) -> None:
     trees.measure()
-    assert trees.exit_code() == Exit.PASS
+    assert trees.report().exit_code == Exit.PASS
 
 
 def test_a_process_that_fails_is_said_and_its_results_count(trees: Trees) -> None:
     trees.set("head", 1.2, then="code = 1 if calls.count('h') == 1 else 0")
-    assert trees.measure() == ["1 of 4 processes of head failed: it ended with 1."]
-    assert trees.exit_code() == Exit.REGRESSION
+    assert trees.measure() == ["1 of 5 processes of head failed: it ended with 1."]
+    assert trees.report().exit_code == Exit.REGRESSION
 
 
 def test_a_process_that_leaves_nothing_is_said(trees: Trees) -> None:
     trees.set("base", then="code = 0\nif calls.count('b') == 1: sys.exit('no such dtype')")
     trees.set("head", then="code = 0\nif calls.count('h') == 2: sys.exit(0)")
     assert trees.measure(5) == [
-        "1 of 5 processes of base failed: it ended with 1, saying 'no such dtype'.",
-        "1 of 5 processes of head failed: it wrote no 005.json.",
+        "1 of 4 processes of base failed: it ended with 1, saying 'no such dtype'.",
+        "1 of 4 processes of head failed: it wrote no 005.json.",
     ]
-    assert len(list((trees.folder / "out" / "base").iterdir())) == 4
+    assert len(list((trees.folder / "out" / "base").iterdir())) == 3
 
 
 def test_a_process_that_hangs_is_given_up(trees: Trees) -> None:
@@ -126,7 +168,13 @@ def test_a_side_without_any_results_measures_nothing(trees: Trees) -> None:
 def test_a_command_that_cannot_be_run_is_said(trees: Trees) -> None:
     plan = Plan(["no-such-program", "{file}"], 1)
     with pytest.raises(MeasuringFailed, match="no-such-program cannot be run"):
-        measure(plan, {"base": trees.folder, "head": trees.folder}, trees.folder / "out", lambda what: None)
+        measure(
+            plan,
+            {"base": trees.folder, "head": trees.folder},
+            trees.folder / "out",
+            lambda *sides: [],
+            lambda what: None,
+        )
 
 
 @pytest.mark.parametrize(
@@ -163,8 +211,8 @@ def test_an_order_bias_does_not_make_a_verdict() -> None:
 def test_an_effect_of_the_order_is_said(trees: Trees) -> None:
     # every second process takes a tenth longer
     for name in ("base", "head"):
-        trees.set(name, then="code = 0\nseconds *= 1.1 if len(calls) % 2 else 1")
+        trees.set(name, then="code = 0\ntimes = {name: 1.1 if len(calls) % 2 else 1.0 for name in times}")
     assert trees.measure() == [
         "The second of two neighbouring processes took 10.1 % more time; the order was by chance, so the verdicts hold."
     ]
-    assert trees.exit_code() == Exit.PASS
+    assert trees.report().exit_code == Exit.PASS

@@ -155,6 +155,14 @@ def test_bad_usage_is_said(
     assert sentence in output
 
 
+def test_what_the_gate_measures_again_runs_alone(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    two = STEP + STEP.replace("test_step", "test_two")
+    monkeypatch.setenv("PERFLAB_ONLY", '["test_it.py::test_two", "test_it.py::test_gone"]')
+    code, output = session(two)
+    assert code == 0
+    assert "1 passed, 1 deselected" in output
+
+
 def test_several_processes_are_refused(session: Session, pytester: pytest.Pytester) -> None:
     # as pytest-xdist declares it
     (pytester.path / "conftest.py").write_text(

@@ -38,11 +38,20 @@ def test_what_others_do_cries_wolf_more_often_and_catches_less() -> None:
 
 def test_interleaved_identical_code_passes_and_a_tenth_more_is_caught() -> None:
     """On the least of real processes of a machine that others kept busy."""
-    two = judge_twice(DESIGNS["perflab, 10 + 10 processes in turn"], 240)
+    two = judge_twice(DESIGNS["perflab, in turn by rounds, up to 24 + 24"], 240)
     assert two.benchmarks <= 0.01
     assert two.suites <= 0.05
-    assert two.step_5 >= 0.50
-    assert two.step_10 >= 0.85
+    assert two.step_5 >= 0.85
+    assert two.step_10 >= 0.95
+    assert 4 <= two.processes < 6
+
+
+def test_ten_processes_of_each_side_at_once_are_dearer_and_catch_less() -> None:
+    two = judge_twice(DESIGNS["in turn, 10 + 10 processes"], 240)
+    assert two.processes == 10
+    assert two.suites <= 0.05
+    assert 0.50 <= two.step_5 < 0.85
+    assert 0.85 <= two.step_10 < 0.95
 
 
 def test_one_process_of_each_side_flags_suites_of_identical_code() -> None:
