@@ -91,6 +91,11 @@ def judge_behind(lab: Lab, found: Behind, options: GateOptions) -> GateReport:
         machine = str(each.machine)
         if values:
             series[each.benchmark] = [
-                Measured(commit, statistics.median(values[commit])) for commit in sorted(values, key=order.__getitem__)
+                Measured(commit, _middle(values[commit])) for commit in sorted(values, key=order.__getitem__)
             ]
     return judge_history(series, found.head, machine, options.min_effect)
+
+
+def _middle(values: Sequence[float]) -> float:
+    """Their median; most commits have one run, for which that is a detour."""
+    return values[0] if len(values) == 1 else statistics.median(values)

@@ -1,12 +1,11 @@
-"""Every query of the service is in this file; what leaves it are the dataclasses of schema.py."""
+"""Every query of the service is in this file and, for series, in series.py; what leaves them are the dataclasses of
+schema.py."""
 
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import groupby
-from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, Select, Table, func, insert, select
@@ -20,7 +19,8 @@ from . import tables as t
 from .arrival import Arrival
 from .database import open_engine
 from .errors import Ambiguous, LabRefused, NotFound
-from .schema import Commit, Point, Project, ProjectBenchmark, Run, RunDetail, Series, Trace, Upload
+from .schema import Commit, Project, ProjectBenchmark, Run, RunDetail, Series, Trace, Upload
+from .series import read_series
 from .settings import Settings
 
 LARGEST_ID = 2**63 - 1
@@ -197,51 +197,8 @@ class Store:
 
     def series(self, project: str, benchmark: str | None = None, machine: str | None = None) -> list[Series]:
         """The series of all benchmarks or of those of that name, one for each machine, or for that of a fingerprint."""
-        first = (
-            select(t.run.c.commit_id, func.min(t.run.c.created).label("first")).group_by(t.run.c.commit_id).subquery()
-        )
-        query = (
-            select(
-                t.benchmark,
-                t.machine,
-                t.benchmark.c.id.label("of"),
-                t.machine.c.id.label("on"),
-                t.run.c.id.label("run"),
-                t.run.c.created,
-                t.commit.c.sha,
-                t.branch.c.name.label("branch"),
-                t.result.c.sample_count,
-                t.result.c.minimum,
-                t.result.c.median,
-            )
-            .select_from(
-                RESULTS.join(t.commit, t.run.c.commit_id == t.commit.c.id)
-                .join(first, first.c.commit_id == t.commit.c.id)
-                .outerjoin(t.branch, t.run.c.branch_id == t.branch.c.id)
-            )
-            .where(t.project.c.name == project)
-            .order_by(t.benchmark.c.name, t.benchmark.c.params, t.benchmark.c.id, t.machine.c.id)
-            .order_by(first.c.first, t.commit.c.id, t.run.c.created, t.run.c.id)
-        )
-        if benchmark is not None:
-            query = query.where(t.benchmark.c.name == benchmark)
-        if machine is not None:
-            query = query.where(t.machine.c.fingerprint == machine)
         with self._read() as connection:
-            groups = [list(rows) for _, rows in groupby(connection.execute(query).all(), attrgetter("of", "on"))]
-        if not groups:
-            what = "" if benchmark is None else f" of benchmark {benchmark}"
-            where = "" if machine is None else f" on machine {machine}"
-            raise NotFound(f"project {project} has no results{what}{where}; list the benchmarks that it has")
-        return [
-            Series(
-                project=project,
-                benchmark=_benchmark(rows[0]),
-                machine=_machine(rows[0], ""),
-                points=tuple(_point(row) for row in rows),
-            )
-            for rows in groups
-        ]
+            return read_series(connection, project, benchmark, machine)
 
 
 def _insert(connection: Connection, table: Table, **values: Any) -> int:
@@ -389,18 +346,6 @@ def _results(connection: Connection, runs: Sequence[int]) -> defaultdict[int, tu
     for row in connection.execute(query):
         results[row.run_id] += (Result(_benchmark(row), tuple(row.samples)),)
     return results
-
-
-def _point(row: Row[Any]) -> Point:
-    return Point(
-        run=row.run,
-        commit=row.sha,
-        branch=row.branch,
-        created=row.created,
-        samples=row.sample_count,
-        minimum=row.minimum,
-        median=row.median,
-    )
 
 
 def _machine(row: Row[Any], host: str) -> Machine:

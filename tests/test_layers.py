@@ -56,7 +56,7 @@ ONLY = {
         "benchmarks/",
     ),
     "plotly": ("dashboards/",),
-    "sqlalchemy": ("server/database.py", "server/tables.py", "server/store.py"),
+    "sqlalchemy": ("server/database.py", "server/tables.py", "server/store.py", "server/series.py"),
     "duckdb": ("profiler/sql.py",),
     "zstandard": ("profiler/importers/container.py",),
     "fastapi": ("server/",),

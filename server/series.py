@@ -1,0 +1,107 @@
+"""Reads series. What they share, runs and benchmarks, is read once; a result is a row of plain numbers."""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, func, select
+
+from perflab.benchmarks.machine import Machine
+from perflab.benchmarks.result import Benchmark
+
+from . import tables as t
+from .errors import NotFound
+from .schema import Point, Series
+
+
+def read_series(
+    connection: Connection, project: str, benchmark: str | None = None, machine: str | None = None
+) -> list[Series]:
+    """The series of all benchmarks or of those of that name, one for each machine, or for that of a fingerprint.
+
+    Raises:
+        NotFound: there is none.
+    """
+    runs = {row.id: (at, row) for at, row in enumerate(connection.execute(_runs(project, machine)))}
+    found: dict[tuple[int, int], list[tuple[int, Point]]] = defaultdict(list)
+    query = (
+        select(
+            t.upload.c.run_id, t.result.c.benchmark_id, t.result.c.sample_count, t.result.c.minimum, t.result.c.median
+        )
+        .select_from(t.result.join(t.upload, t.result.c.upload_id == t.upload.c.id))
+        .where(t.result.c.benchmark_id.in_(_benchmarks(project, benchmark).with_only_columns(t.benchmark.c.id)))
+    )
+    for run, of, samples, minimum, median in connection.execute(query):
+        if run in runs:
+            at, row = runs[run]
+            point = Point(
+                run=run,
+                commit=row.sha,
+                branch=row.branch,
+                created=row.created,
+                samples=samples,
+                minimum=minimum,
+                median=median,
+            )
+            found[of, row.on].append((at, point))
+    if not found:
+        what = "" if benchmark is None else f" of benchmark {benchmark}"
+        where = "" if machine is None else f" on machine {machine}"
+        raise NotFound(f"project {project} has no results{what}{where}; list the benchmarks that it has")
+    machines = {row.on: row for _, row in runs.values()}
+    return [
+        _series(project, row, machines[on], found[row.id, on])
+        for row in connection.execute(_benchmarks(project, benchmark))
+        for on in sorted(machines)
+        if (row.id, on) in found
+    ]
+
+
+def _runs(project: str, machine: str | None) -> Select[Any]:
+    """Runs of the project with their machine and commit; commits stand in the order of their first run."""
+    first = select(t.run.c.commit_id, func.min(t.run.c.created).label("first")).group_by(t.run.c.commit_id).subquery()
+    query = (
+        select(
+            t.run.c.id,
+            t.run.c.created,
+            t.commit.c.sha,
+            t.branch.c.name.label("branch"),
+            t.machine.c.id.label("on"),
+            t.machine.c.fingerprint,
+            t.machine.c.cpu,
+            t.machine.c.cores,
+            t.machine.c.os,
+            t.machine.c.python,
+        )
+        .select_from(
+            t.run.join(t.commit, t.run.c.commit_id == t.commit.c.id)
+            .join(t.project, t.commit.c.project_id == t.project.c.id)
+            .join(t.machine, t.run.c.machine_id == t.machine.c.id)
+            .join(first, first.c.commit_id == t.commit.c.id)
+            .outerjoin(t.branch, t.run.c.branch_id == t.branch.c.id)
+        )
+        .where(t.project.c.name == project)
+        .order_by(first.c.first, t.commit.c.id, t.run.c.created, t.run.c.id)
+    )
+    return query if machine is None else query.where(t.machine.c.fingerprint == machine)
+
+
+def _benchmarks(project: str, benchmark: str | None) -> Select[Any]:
+    query = (
+        select(t.benchmark)
+        .join(t.project, t.benchmark.c.project_id == t.project.c.id)
+        .where(t.project.c.name == project)
+        .order_by(t.benchmark.c.name, t.benchmark.c.params, t.benchmark.c.id)
+    )
+    return query if benchmark is None else query.where(t.benchmark.c.name == benchmark)
+
+
+def _series(project: str, of: Row[Any], on: Row[Any], points: Sequence[tuple[int, Point]]) -> Series:
+    params: Mapping[str, str] = json.loads(of.params)
+    return Series(
+        project=project,
+        benchmark=Benchmark(of.name, params, of.unit, of.direction),
+        machine=Machine(on.fingerprint, "", on.cpu, on.cores, on.os, on.python),
+        points=tuple(point for _, point in sorted(points, key=lambda it: it[0])),
+    )
