@@ -12,6 +12,8 @@ from .schedule import ProfilerAction, schedule
 
 if TYPE_CHECKING:
     from .builder import TraceBuilder
+    from .handler import tensorboard_trace_handler
+    from .ring import Ring
     from .session import profile, record_function
     from .trace import Trace, Track
 
@@ -19,6 +21,7 @@ __all__ = [
     "ProfileStateError",
     "ProfilerAction",
     "ProfilerError",
+    "Ring",
     "Trace",
     "TraceBuilder",
     "TraceFormatError",
@@ -27,15 +30,18 @@ __all__ = [
     "profile",
     "record_function",
     "schedule",
+    "tensorboard_trace_handler",
 ]
 
 
 _LATER = {
+    "Ring": ".ring",
     "Trace": ".trace",
     "TraceBuilder": ".builder",
     "Track": ".trace",
     "profile": ".session",
     "record_function": ".session",
+    "tensorboard_trace_handler": ".handler",
 }
 
 

@@ -34,10 +34,17 @@ class GarbageRecorder:
         self._collections: list[Collection] = []
         gc.callbacks.append(self._note)
 
-    def stop(self) -> list[Collection]:
-        """What was noted, in the order of time."""
+    def read(self) -> list[Collection]:
+        """What was noted so far, in the order of time."""
+        return list(self._collections)
+
+    def forget(self, tick: int) -> None:
+        """Collections that ended before `tick` are not wanted any longer."""
+        self._collections = [one for one in self._collections if one.ended >= tick]
+
+    def stop(self) -> None:
+        """Note no more."""
         gc.callbacks.remove(self._note)
-        return self._collections
 
     def _note(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":  # there is never more than one at a time

@@ -1,7 +1,10 @@
 """The GIL of the whole process, traced while a profile records."""
 
-import threading
 import warnings
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from perflab.runtime import _core
 
@@ -20,31 +23,35 @@ class GilRecorder:
 
     def __init__(self, room: int = ROOM) -> None:
         self._refusal = ""
-        self._threads = thread_names()
         try:
             self._trace: _core.GilTrace | None = _core.GilTrace(room)
         except RuntimeError as error:
             self._trace, self._refusal = None, str(error)
             _warn(self._refusal)
 
+    def read(self) -> GilRecord:
+        """What was recorded so far; nothing after stop(), and in a child of os.fork()."""
+        return self._record(self._trace.read if self._trace else None)
+
+    def forget(self, tick: int) -> None:
+        """What ended before `tick` is not wanted any longer; it goes when nobody else traces."""
+        if self._trace is not None:
+            self._trace.forget(tick)
+
     def stop(self) -> GilRecord:
-        """What was recorded; empty the second time, and in a child of os.fork()."""
-        names = self._threads | thread_names()
-        if self._trace is None:
-            return GilRecord(None, names, {"gil": "own", "gilRefusal": self._refusal})
-        holds, lost, trouble = self._trace.stop()
+        """The same as read(), and the end."""
+        return self._record(self._trace.stop if self._trace else None)
+
+    def _record(self, traced: Callable[[], tuple[NDArray[np.uint8], int, str]] | None) -> GilRecord:
+        if traced is None:
+            return GilRecord(None, {"gil": "own", "gilRefusal": self._refusal})
+        holds, lost, trouble = traced()
         notes: dict[str, Json] = {"gil": "exact"}
         if lost:
             notes["gilLost"] = lost
         if trouble:
             notes["gilTrouble"] = trouble
-        return GilRecord(holds.view(GIL_HOLD), names, notes)
-
-
-def thread_names() -> dict[int, str]:
-    """Names of Python's threads by the operating system's id; also of those that ended, while somebody has them."""
-    known = [*getattr(threading, "_dangling", ()), *threading.enumerate()]
-    return {thread.native_id: thread.name for thread in known if thread.native_id}
+        return GilRecord(holds.view(GIL_HOLD), notes)
 
 
 _warned = False

@@ -22,11 +22,10 @@ _PAGE = 1 << 14
 class GilRecord:
     """What was traced: `holds` of dtype GIL_HOLD, or None where the GIL cannot be traced.
 
-    `threads` are names by thread id, `notes` what a reader must know, for the trace's metadata.
+    `notes` is what a reader must know, for the trace's metadata.
     """
 
     holds: NDArray[np.void] | None = None
-    threads: dict[int, str] = field(default_factory=dict)
     notes: dict[str, Json] = field(default_factory=dict)
 
 

@@ -11,7 +11,7 @@ class ResidentMemory:
     """Samples the memory that the system has given this process, where Linux says it: (tick, bytes)."""
 
     def __init__(self) -> None:
-        self.samples: list[tuple[int, int]] = []
+        self._samples: list[tuple[int, int]] = []
         self._next = 0
         try:
             self._file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
@@ -23,13 +23,20 @@ class ResidentMemory:
         now = time.monotonic_ns()
         if self._file >= 0 and now >= self._next:
             self._next = now + _REST_NS
-            self.samples.append((tick, int(os.pread(self._file, 100, 0).split()[1]) * _PAGE))
+            self._samples.append((tick, int(os.pread(self._file, 100, 0).split()[1]) * _PAGE))
 
-    def stop(self, tick: int) -> list[tuple[int, int]]:
-        """All samples, with a last one."""
+    def read(self, tick: int) -> list[tuple[int, int]]:
+        """All samples, with one of now."""
         self._next = 0
         self.sample(tick)
+        return list(self._samples)
+
+    def forget(self, tick: int) -> None:
+        """Samples before `tick` are not wanted any longer."""
+        self._samples = [sample for sample in self._samples if sample[0] >= tick]
+
+    def stop(self) -> None:
+        """No more samples."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
-        return self.samples

@@ -17,8 +17,12 @@ class ProfilerAction(Enum):
 Schedule: TypeAlias = Callable[[int], ProfilerAction]
 
 
-def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0) -> Schedule:
+def schedule(
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+) -> Schedule:
     """Skip `skip_first` steps, then cycle through `wait`, `warmup` and `active` steps, `repeat` times (0: for ever).
+
+    Where `skip_first_wait` is not 0 the first cycle has no `wait`.
 
     With wait=1, warmup=1, active=2, repeat=1, skip_first=1:
 
@@ -28,6 +32,7 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
     Raises ValueError where a number is negative or `active` is less than 1.
     """
     numbers = {"wait": wait, "warmup": warmup, "repeat": repeat, "skip_first": skip_first}
+    numbers["skip_first_wait"] = skip_first_wait
     for name, number in numbers.items():
         if number < 0:
             raise ValueError(f"schedule: {name} is {number}; it must be 0 or more")
@@ -38,8 +43,10 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
     def action(step: int) -> ProfilerAction:
         if step < 0:
             raise ValueError(f"schedule: step is {step}; steps count from 0")
-        cycles, place = divmod(step - skip_first, cycle)
-        if cycles < 0 or (repeat and cycles >= repeat) or place < wait:
+        if step < skip_first:
+            return ProfilerAction.NONE
+        cycles, place = divmod(step - skip_first + (wait if skip_first_wait else 0), cycle)
+        if (repeat and cycles >= repeat) or place < wait:
             return ProfilerAction.NONE
         if place < wait + warmup:
             return ProfilerAction.WARMUP

@@ -1,6 +1,7 @@
 """Python's stack, sampled by pyinstrument, as a flame track beside its thread."""
 
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,16 +40,29 @@ class StackRecorder:
         except ImportError as error:
             raise ProfilerError("with_stack needs pyinstrument: pip install 'perflab[stacks]'") from error
         self._profiler = Profiler(_INTERVAL_S, async_mode="disabled")
-        self._thread = self._began = 0
+        self._thread = self._ident = self._began = 0
+        self._record: StackRecord | None = None
+        self._is_lost = False
 
     def start(self, tick: int) -> None:
         """Begin, now."""
-        self._thread, self._began = threading.get_native_id(), tick
+        self._thread, self._ident, self._began = threading.get_native_id(), threading.get_ident(), tick
         self._profiler.start()
 
-    def stop(self) -> StackRecord:
-        """What was sampled."""
-        return StackRecord(self._thread, self._began, self._profiler.stop())
+    def stop(self) -> StackRecord | None:
+        """What was sampled, also the second time; on another thread, where it cannot be stopped, None and a warning."""
+        if self._profiler.is_running and not self._is_lost:
+            if self._ident != threading.get_ident():
+                self._is_lost = True
+                warnings.warn(
+                    "with_stack: the samples are lost, as the profile was stopped on another thread than that which"
+                    " started it",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+                return None
+            self._record = StackRecord(self._thread, self._began, self._profiler.stop())
+        return self._record
 
 
 class StackTrack:

@@ -40,8 +40,8 @@ _HEADINGS = (
 _WIDEST_NAME = 55
 
 
-def format_table(rows: Sequence[Row], sort_by: str, row_limit: int) -> str:
-    """The first `row_limit` rows (all where negative) by falling `sort_by`, with a line of the total below.
+def format_table(rows: Sequence[Row], sort_by: str, row_limit: int, notes: Sequence[str] = ()) -> str:
+    """The first `row_limit` rows (all where negative) by falling `sort_by`, the total and the notes below.
 
     Percentages are of the self time of all rows; `Kernel %` is the kernels' share of an op's own self time.
     Raises ValueError where the sort key is unknown.
@@ -55,7 +55,7 @@ def format_table(rows: Sequence[Row], sort_by: str, row_limit: int) -> str:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rule = "  ".join("-" * width for width in widths)
     heading, *body = (_line(cells, widths) for cells in lines)
-    return "\n".join([rule, heading, rule, *body, rule, f"Self CPU time total: {format_ns(everything)}", ""])
+    return "\n".join([rule, heading, rule, *body, rule, f"Self CPU time total: {format_ns(everything)}", *notes, ""])
 
 
 def _cells(row: Row, everything: int) -> tuple[str, ...]:

@@ -48,6 +48,8 @@ ONLY = {
         "runtime/",
         "profiler/costs.py",
         "profiler/session.py",
+        "profiler/recorder.py",
+        "profiler/window.py",
         "profiler/gil.py",
         "profiler/importers/chrome.py",
         "profiler/importers/chrome_columns.py",

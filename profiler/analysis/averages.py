@@ -9,6 +9,7 @@ from ..table import format_table
 from ..trace import Int64s, Trace
 from .costs import costs
 from .groups import GroupBy, groups
+from .lacks import lacks
 from .ops import Ops, ops
 
 
@@ -45,9 +46,10 @@ class OpAverage:
 
 @dataclass(frozen=True, slots=True)
 class Averages:
-    """Averages of all groups, by falling self time."""
+    """Averages of all groups, by falling self time; `notes` say what the trace lacks."""
 
     rows: tuple[OpAverage, ...]
+    notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[OpAverage]:
         return iter(self.rows)
@@ -60,7 +62,7 @@ class Averages:
 
         Raises ValueError where the sort key is unknown; the message names those there are.
         """
-        return format_table(self.rows, sort_by, row_limit)
+        return format_table(self.rows, sort_by, row_limit, self.notes)
 
 
 def key_averages(trace: Trace, group_by: GroupBy = "op") -> Averages:
@@ -84,7 +86,8 @@ def key_averages(trace: Trace, group_by: GroupBy = "op") -> Averages:
     order = np.argsort(-sums[0], kind="stable")
     values = np.stack([calls[present], *sums])[:, order].T.tolist() if len(present) else []
     labels = [grouped.labels[group] for group in present[order].tolist()]
-    return Averages(tuple(OpAverage(label, *row) for label, row in zip(labels, values, strict=True)))
+    rows = tuple(OpAverage(label, *row) for label, row in zip(labels, values, strict=True))
+    return Averages(rows, lacks(trace.metadata))
 
 
 def _sums(of_op: Int64s, values: Int64s, count: int) -> Int64s:

@@ -71,7 +71,10 @@ class Answers:
 
 
 # Metadata that says what a trace lacks, or how it was recorded.
-_NOTES = ("droppedEvents", "gil", "gilRefusal", "gilLost", "gilTrouble", "commit", "branch", "machine", "versions")
+_NOTES = (
+    *("droppedEvents", "maxEvents", "reason", "gil", "gilRefusal", "gilLost", "gilTrouble"),
+    *("commit", "branch", "machine", "versions"),
+)
 _MOMENTS = 60
 
 

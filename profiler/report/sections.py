@@ -6,6 +6,7 @@ from statistics import median
 
 from ..analysis.advice import DEVICE_BOUND
 from ..analysis.averages import OpAverage
+from ..analysis.lacks import lacks
 from ..analysis.memory import EARLIER
 from ..analysis.outliers import OutlierStep
 from ..analysis.parts import WORDS, part_shares
@@ -72,8 +73,9 @@ def _overview(it: Answers) -> Section:
     sentences = [f"{_time(summary.span_ns)} in all, {plain(summary.ops)} ops, {summary.steps} steps."]
     if summary.steps:
         sentences[0] = f"{sentences[0][:-1]} of {_time(summary.step_ns)} (median)."
-    if "droppedEvents" in it.notes:
-        sentences.append(f"{it.notes['droppedEvents']} events were dropped: what follows is of the rest.")
+    sentences += lacks(it.notes)
+    if "reason" in it.notes:
+        sentences.append(f"Why it was saved: {it.notes['reason']}.")
     if it.notes.get("gil") == "own":
         sentences.append("The GIL could not be traced for all threads: only the runtime's own acquisitions are known.")
     return Section("Overview", tuple(sentences))

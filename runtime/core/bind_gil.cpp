@@ -11,8 +11,7 @@ using namespace nb::literals;
 namespace perflab {
 namespace {
 
-nb::tuple stop(GilTrace& trace) {
-  GilTraced traced = trace.stop();
+nb::tuple as_arrays(GilTraced traced) {
   auto* holds = new std::vector<GilHold>(std::move(traced.holds));
   nb::capsule owner(holds, [](void* p) noexcept { delete static_cast<std::vector<GilHold>*>(p); });
   nb::ndarray<uint8_t, nb::numpy, nb::ndim<1>> bytes(holds->data(), {holds->size() * sizeof(GilHold)}, owner);
@@ -22,7 +21,10 @@ nb::tuple stop(GilTrace& trace) {
 }  // namespace
 
 void bind_gil(nb::module_& m) {
-  nb::class_<GilTrace>(m, "GilTrace").def(nb::init<size_t>(), "room"_a).def("stop", stop);
+  nb::class_<GilTrace>(m, "GilTrace")
+      .def(nb::init<size_t>(), "room"_a).def("read", [](const GilTrace& trace) { return as_arrays(trace.read()); })
+      .def("forget", &GilTrace::forget, "tick"_a)
+      .def("stop", [](GilTrace& trace) { return as_arrays(trace.stop()); });
 }
 
 }  // namespace perflab

@@ -74,6 +74,7 @@ std::string utf8(nb::str text) {
 
 void bind_recorder(nb::module_& m) {
   m.def("recorder_start", start_recording, "max_events"_a);
+  m.def("recorder_allow", allow_more_events, "count"_a);
   m.def("recorder_stop", stop_recording);
   m.def("recorder_drain", drain_events);
   m.def("recorder_dropped", dropped_events);

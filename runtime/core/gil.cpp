@@ -238,14 +238,31 @@ GilTrace::GilTrace(size_t room) {
   begin_ = gil_mark();
 }
 
-GilTraced GilTrace::stop() {
-  Busy busy;
+GilTraced GilTrace::so_far() const {
   if (life_ != tracer.life) return {};
   GilMark end = gil_mark();
   GilTraced traced{gil_since(begin_), end.lost - begin_.lost, {}};
   if (end.odd > begin_.odd)
     traced.trouble = std::to_string(end.odd - begin_.odd) + " acquisitions or releases went past the hooks; ";
-  traced.trouble += leave();
+  return traced;
+}
+
+GilTraced GilTrace::read() const {
+  Busy busy;
+  return so_far();
+}
+
+void GilTrace::forget(int64_t tick) {
+  Busy busy;
+  if (life_ != tracer.life || tracer.users > 1) return;
+  gil_forget(tick);
+  begin_.tick = std::max(begin_.tick, tick), begin_.hold = 0;
+}
+
+GilTraced GilTrace::stop() {
+  Busy busy;
+  GilTraced traced = so_far();
+  if (life_ == tracer.life) traced.trouble += leave();
   return traced;
 }
 

@@ -25,9 +25,12 @@ class GilTrace {
   explicit GilTrace(size_t room);  // for so many records, if it is the first
   ~GilTrace();
   GilTrace(const GilTrace&) = delete;
-  GilTraced stop();  // nothing the second time, and in a forked child
+  GilTraced read() const;     // so far; nothing after stop(), and in a forked child
+  void forget(int64_t tick);  // records that ended before, unless another one shares them
+  GilTraced stop();
 
  private:
+  GilTraced so_far() const;
   std::string leave();  // what of the hooks had to stay
   unsigned life_ = 0;   // of the process that it runs in; 0: it does not run
   GilMark begin_{};

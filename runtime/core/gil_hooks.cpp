@@ -263,6 +263,16 @@ GilMark gil_mark() {
   return {ordered_ticks(), trace.count - (trace.open ? 1 : 0), trace.lost, trace.odd};
 }
 
+void gil_forget(int64_t tick) {
+  GilMutex held(trace.mutex.load());
+  GilHold *first = trace.ring.holds, *end = first + trace.count;
+  GilHold* kept = std::lower_bound(first, trace.open ? end - 1 : end, tick,
+                                   [](const GilHold& hold, int64_t at) { return hold.released < at; });
+  std::copy(kept, end, first);
+  trace.count -= static_cast<size_t>(kept - first);
+  if (trace.open) trace.open -= kept - first;
+}
+
 std::vector<GilHold> gil_since(const GilMark& begin) {
   GilMutex held(trace.mutex.load());
   const int64_t now = ordered_ticks();

@@ -77,6 +77,7 @@ struct GilMark {  // a moment of a recording
   uint64_t odd;   // so far: releases by another thread than the holder, acquisitions of what was held
 };
 GilMark gil_mark();
+void gil_forget(int64_t tick);                         // records that ended before: marks before it are void
 std::vector<GilHold> gil_since(const GilMark& begin);  // with those who hold it, and who wait, now
 
 }  // namespace perflab

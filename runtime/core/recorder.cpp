@@ -183,6 +183,11 @@ void start_recording(size_t max_events) {
   recording.store(true);
 }
 
+void allow_more_events(size_t count) {
+  std::lock_guard lock(recorder().mutex);
+  recorder().left.fetch_add(count);
+}
+
 void stop_recording() {
   std::lock_guard lock(recorder().mutex);
   recording.store(false);

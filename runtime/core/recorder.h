@@ -35,6 +35,7 @@ inline Event& next_event() {
 
 // Forgets what was recorded before and not drained. Throws Error(kValue) when already on.
 void start_recording(size_t max_events);
+void allow_more_events(size_t count);  // beyond the limit: so many were forgotten
 void stop_recording();
 uint64_t dropped_events();  // since the last start
 

@@ -100,6 +100,24 @@ TEST(a_mark_cuts_what_reaches_over_it) {
   CHECK(same(gil_since(later)[0], 105, 105, 0, 110, kGilBefore));
 }
 
+TEST(what_is_forgotten_makes_room) {
+  Recorded recorded(4);
+  for (int64_t at = 110; at < 130; at += 10) drop(at), take(at + 5);
+  gil_forget(115);  // the first one ended at 110, the second at 120
+  drop(130);
+  CHECK(gil_mark().hold == 2);
+  take(135), drop(140);
+  const GilMark begin{115, 0, 0, 0};
+  auto holds = gil_since(begin);
+  CHECK(holds.size() == 3 && gil_mark().lost == 0);
+  CHECK(same(holds[0], 115, 115, 0, 120, 0) && same(holds[1], 125, 125, 0, 130, 0) &&
+        same(holds[2], 135, 135, 0, 140, 0));
+  take(145);
+  gil_forget(200);  // what is held now stays
+  drop(210);
+  CHECK(gil_mark().hold == 1);
+}
+
 TEST(a_ring_that_is_full_counts_on) {
   Recorded recorded(2);
   for (int64_t at = 110; at < 150; at += 10) drop(at), take(at + 5);

@@ -80,6 +80,20 @@ TEST(a_session_is_bounded) {
   CHECK(total(names()) == 0 && dropped_events() == 1);
 }
 
+TEST(what_was_forgotten_makes_room) {
+  start_recording(300);
+  for (int round = 0; round < 10; ++round) {
+    for (uint32_t i = 0; i < 300; ++i) record(i);
+    auto all = names();
+    CHECK(total(all) == 300 && ascending(all.begin()->second));
+    allow_more_events(300);
+  }
+  CHECK(dropped_events() == 0);
+  for (uint32_t i = 0; i < 301; ++i) record(i);
+  stop_recording();
+  CHECK(total(names()) == 300 && dropped_events() == 1);
+}
+
 TEST(starting_forgets_what_was_not_drained) {
   start_recording(100);
   record(7);

@@ -53,7 +53,8 @@ def test_the_callback_goes_with_the_recorder() -> None:
     now = iter(range(1, 100))
     recorder = GarbageRecorder(lambda: next(now))
     gc.collect(0)
-    (one,) = recorder.stop()
+    (one,) = recorder.read()
+    recorder.stop()
     assert (one.began, one.ended, one.generation) == (1, 2, 0)
     assert gc.callbacks == before
     with profile():
@@ -77,8 +78,10 @@ def test_it_is_read_at_most_every_ten_milliseconds(monkeypatch: pytest.MonkeyPat
     for tick in range(5):
         resident.sample(tick)
         now += 4_000_000
-    assert [tick for tick, _ in resident.stop(9)] == [0, 3, 9]
-    assert all(size > 1 << 20 for _, size in resident.samples)
+    samples = resident.read(9)
+    resident.stop()
+    assert [tick for tick, _ in samples] == [0, 3, 9]
+    assert all(size > 1 << 20 for _, size in samples)
 
 
 def test_where_the_system_does_not_say_it_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -86,4 +89,4 @@ def test_where_the_system_does_not_say_it_there_is_none(monkeypatch: pytest.Monk
         raise FileNotFoundError
 
     monkeypatch.setattr("os.open", refuse)
-    assert ResidentMemory().stop(1) == []
+    assert ResidentMemory().read(1) == []

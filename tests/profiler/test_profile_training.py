@@ -1,5 +1,6 @@
 """profile() around real training steps."""
 
+import gc
 import os
 import threading
 from collections import Counter
@@ -18,7 +19,7 @@ from perflab.profiler.analysis.memory import memory_curve
 from perflab.profiler.analysis.parts import step_parts
 from perflab.profiler.analysis.steps import steps
 from perflab.profiler.analysis.summary import summarize
-from perflab.runtime import nn, optim
+from perflab.runtime import _core, nn, optim
 from perflab.runtime.data import DataLoader, TensorDataset
 
 
@@ -249,3 +250,16 @@ def test_a_forked_child_profiles_anew() -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         x - x
     assert prof.trace.name_of(prof.trace.select(category="cpu_op")) == ["add", "sub"]
+
+
+def test_a_profile_does_nothing_in_a_forked_child() -> None:
+    saved: list[int] = []
+    callbacks = len(gc.callbacks)
+    with profile(on_trace_ready=lambda _: saved.append(os.getpid())) as prof:
+        child = os.fork()
+        if not child:
+            prof.step()
+            prof.stop()
+            os._exit(0 if not saved and not _core.is_recording() and len(gc.callbacks) == callbacks else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert saved == [os.getpid()]

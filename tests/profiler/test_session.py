@@ -1,6 +1,8 @@
 """profile() against a core that counts its own ticks: what is recorded, when, and what is thrown away."""
 
+import gc
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.profiler import ProfilerAction, ProfilerError, ProfileStateError, chrome, profile, schedule, session
+from perflab.profiler import (
+    ProfilerAction,
+    ProfilerError,
+    ProfileStateError,
+    chrome,
+    profile,
+    recorder,
+    schedule,
+    session,
+    window,
+)
 from perflab.profiler.analysis.steps import steps
 from perflab.profiler.events import EVENT, OP
 from perflab.profiler.gil_track import GilRecord
@@ -22,11 +34,14 @@ class FakeCore:
         self.recording = False
         self.events: list[tuple[int, ...]] = []
         self.strings = [""]
-        self.starts = 0
+        self.starts = self.allowed = 0
 
     def recorder_start(self, max_events: int) -> None:
         assert not self.recording
         self.recording, self.events, self.starts = True, [], self.starts + 1
+
+    def recorder_allow(self, count: int) -> None:
+        self.allowed += count
 
     def recorder_stop(self) -> None:
         self.recording = False
@@ -83,17 +98,27 @@ class FakeGilRecorder:
 
     def __init__(self) -> None:
         FakeGilRecorder.running += 1
+        self.stopped = False
+
+    def read(self) -> GilRecord:
+        return GilRecord(notes={"gil": "own"})
+
+    def forget(self, tick: int) -> None:
+        pass
 
     def stop(self) -> GilRecord:
-        FakeGilRecorder.running -= 1
-        return GilRecord(threads={7: "main"}, notes={"gil": "own"})
+        if not self.stopped:
+            self.stopped = True
+            FakeGilRecorder.running -= 1
+        return self.read()
 
 
 @pytest.fixture
 def core(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCore]:
     fake = FakeCore()
-    monkeypatch.setattr(session, "_core", fake)
-    monkeypatch.setattr(session, "GilRecorder", FakeGilRecorder)
+    for module in (session, window, recorder):
+        monkeypatch.setattr(module, "_core", fake)
+    monkeypatch.setattr(window, "GilRecorder", FakeGilRecorder)
     yield fake
     assert not fake.recording, "the recorder was left on"
     assert FakeGilRecorder.running == 0, "the GIL's tracer was left on"
@@ -263,6 +288,8 @@ def test_dropped_events_are_told(core: FakeCore, monkeypatch: pytest.MonkeyPatch
     with profile() as prof:
         monkeypatch.setattr(core, "recorder_dropped", lambda: 12)
     assert prof.trace.metadata["droppedEvents"] == 12
+    assert prof.trace.metadata["maxEvents"] == 10_000_000
+    assert "12 events were dropped (max_events was 10,000,000): " in prof.key_averages().table()
 
 
 def test_a_step_outside_of_the_block_starts_nothing(core: FakeCore) -> None:
@@ -288,3 +315,110 @@ def test_torch_that_is_not_there_is_named_and_nothing_is_left_on(
     with profile() as prof:
         core.op(1)
     assert ops(prof) == ["op1"]
+
+
+def test_a_handler_that_fails_ends_no_later_window(core: FakeCore) -> None:
+    failures = iter((ZeroDivisionError("full"), None))
+
+    def ready(_: profile) -> None:
+        if failure := next(failures):
+            raise failure
+
+    with profile(schedule=schedule(wait=0, warmup=0, active=1), on_trace_ready=ready) as prof:
+        core.op(0)
+        with pytest.raises(ZeroDivisionError, match="full"):
+            prof.step()
+        assert ops(prof) == ["op0"]
+        core.op(1)
+        prof.step()
+        assert ops(prof) == ["op1"]
+
+
+def test_what_cannot_begin_leaves_nothing_on(core: FakeCore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("no")
+
+    before = list(gc.callbacks)
+    monkeypatch.setattr(window, "GarbageRecorder", refuse)
+    prof = profile()
+    with pytest.raises(OSError, match="no"):
+        prof.start()
+    assert not core.recording and gc.callbacks == before
+    with pytest.raises(ProfileStateError):
+        prof.step()
+
+
+def test_a_profile_that_is_stopped_twice_or_never_began(core: FakeCore) -> None:
+    windows: list[list[str]] = []
+    prof = profile(on_trace_ready=lambda prof: windows.append(ops(prof)))
+    prof.stop()
+    with prof:
+        core.op(1)
+        prof.stop()
+        core.op(2)
+    prof.stop()
+    assert windows == [["op1"]]
+
+
+def test_a_profile_in_a_generator_ends_with_it(core: FakeCore) -> None:
+    found: list[profile] = []
+
+    def batches() -> Iterator[int]:
+        with profile() as prof:
+            found.append(prof)
+            for number in range(3):
+                core.op(number)
+                yield number
+                prof.step()
+
+    for _ in batches():
+        pass
+    assert ops(found[0]) == ["op0", "op1", "op2"] and len(steps(found[0].trace)) == 3
+    for number in batches():
+        if number == 1:
+            break  # the generator is closed where nobody holds it any longer
+    assert ops(found[1]) == ["op0", "op1"] and "reason" not in found[1].trace.metadata
+
+
+def test_an_exception_is_the_reason(core: FakeCore) -> None:
+    with pytest.raises(ValueError, match="loss is nan"), profile() as prof:
+        core.op(1)
+        raise ValueError("loss is nan")
+    assert prof.trace.metadata["reason"] == "ValueError: loss is nan"
+
+
+def test_a_dump_goes_on(core: FakeCore) -> None:
+    saved: list[tuple[list[str], object]] = []
+    ready = lambda prof: saved.append((ops(prof), prof.trace.metadata.get("reason")))  # noqa: E731
+    with profile(on_trace_ready=ready) as prof:
+        core.op(1)
+        prof.dump("look here")
+        core.op(2)
+    assert saved == [(["op1"], "look here"), (["op1", "op2"], None)]
+    with pytest.raises(ProfileStateError, match="nothing is now"):
+        prof.dump()
+    with profile(schedule=schedule(wait=1, warmup=0, active=1)) as prof, pytest.raises(ProfileStateError, match="now"):
+        prof.dump()
+
+
+def test_several_threads_may_stop_one_profile(core: FakeCore) -> None:
+    windows: list[list[str]] = []
+    with profile(on_trace_ready=lambda prof: windows.append(ops(prof))) as prof:
+        core.op(1)
+        together = threading.Barrier(4)
+
+        def stop() -> None:
+            together.wait()
+            prof.stop()
+
+        threads = [threading.Thread(target=stop) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert windows == [["op1"]]
+
+
+def test_the_limit_is_at_least_one() -> None:
+    with pytest.raises(ValueError, match="max_events is 0; keep at least one"):
+        profile(max_events=0)

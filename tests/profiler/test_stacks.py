@@ -2,12 +2,14 @@
 
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from perflab.profiler import ProfilerError, ProfileStateError, chrome, profile
 from perflab.profiler.importers import read as read_any
+from perflab.runtime import _core
 
 
 def outer(seconds: float) -> None:
@@ -58,3 +60,25 @@ def test_without_pyinstrument_it_says_what_to_install(monkeypatch: pytest.Monkey
         prof.start()
     with profile():
         pass
+
+
+def test_another_thread_that_stops_it_loses_the_samples() -> None:
+    """The sampler belongs to a thread; all else ends, and the trace is there."""
+
+    def start() -> profile:
+        return profile(with_stack=True).__enter__()
+
+    with ThreadPoolExecutor(1) as pool:
+        prof = pool.submit(start).result()
+        with pytest.warns(RuntimeWarning, match="stopped on another thread"):
+            prof.stop()
+        assert pool.submit(lambda: 1 + 1).result() == 2
+    assert len(prof.trace.select(category="python_function")) == 0
+    assert not _core.is_recording()
+    with pytest.raises(ProfileStateError, match="no samples"):
+        prof.export_stacks("never written")
+
+
+def test_a_dump_cannot_read_them() -> None:
+    with profile(with_stack=True) as prof, pytest.raises(ProfileStateError, match="leave them out"):
+        prof.dump()

@@ -1,0 +1,102 @@
+"""The recorder, shared by all windows that are open at once: each takes its own part, and none empties it."""
+
+import itertools
+import os
+import threading
+from dataclasses import dataclass
+
+from perflab.runtime import _core
+
+from .errors import ProfileStateError
+from .events import STEP_MARK
+from .recording import Events
+
+
+@dataclass(eq=False, slots=True)
+class Share:
+    """A window's part of the recorder: what ends from `tick` on. `first`: nothing was recorded before it."""
+
+    number: int
+    tick: int
+    dropped: int
+    first: bool
+
+
+class SharedRecorder:
+    """Turns the recorder on for the first window and off after the last one."""
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._reset()
+        os.register_at_fork(after_in_child=self._reset)  # there the recorder is off
+
+    def _reset(self) -> None:
+        self._lock = threading.RLock()  # a collection of garbage in here may end a generator, and a profile in it
+        self._open: set[Share] = set()
+        self._several = False  # of them, at some time since the recorder went on
+        self._kept: list[tuple[int, Events]] = []
+
+    def begin(self, max_events: int) -> Share:
+        """Open a share. The limit of the first holds for those that open before it ends."""
+        with self._lock:
+            first = not self._open
+            if first:
+                if _core.is_recording():
+                    raise ProfileStateError("something else records with perflab's runtime; end it first")
+                _core.recorder_start(max_events)
+            self._several = not first
+            share = Share(next(self._numbers), _core.recorder_ticks(), _core.recorder_dropped(), first)
+            self._open.add(share)
+            return share
+
+    def take(self, share: Share) -> tuple[list[tuple[int, Events]], int]:
+        """The events so far by thread, and how many were dropped; nothing in a forked child, and after end()."""
+        with self._lock:
+            if share not in self._open:
+                return [], 0
+            self._drain()
+            whole = share.first and not self._several
+            return list(self._kept) if whole else _part(self._kept, share), _core.recorder_dropped() - share.dropped
+
+    def forget(self, share: Share, tick: int) -> None:
+        """What ended before `tick` is no longer the share's; nobody else's either, it makes room for new events."""
+        with self._lock:
+            if share in self._open:
+                share.tick, share.first = tick, False
+                self._drain()
+                self._drop_old()
+
+    def end(self, share: Share) -> None:
+        """Close a share, the second time in vain."""
+        with self._lock:
+            if share not in self._open:
+                return
+            self._open.remove(share)
+            if not self._open:
+                _core.recorder_stop()
+            self._drain()
+            self._drop_old()
+
+    def _drain(self) -> None:
+        recorded = _core.recorder_drain()
+        self._kept.extend(recorded)
+
+    def _drop_old(self) -> None:
+        oldest = min((share.tick for share in self._open), default=None)
+        before = sum(len(events) for _, events in self._kept)
+        self._kept = [one for one in self._kept if oldest is not None and one[1]["t2"].max(initial=0) >= oldest]
+        _core.recorder_allow(before - sum(len(events) for _, events in self._kept))
+
+
+def _part(recorded: list[tuple[int, Events]], share: Share) -> list[tuple[int, Events]]:
+    """Without what ended before, and without the steps of other profiles."""
+    parts = []
+    for thread, events in recorded:
+        other = (events["kind"] == STEP_MARK) & (events["sequence"] != share.number)
+        if not share.first:
+            other |= events["t2"] < share.tick
+        parts.append((thread, events[~other] if other.any() else events))
+    return parts
+
+
+RECORDER = SharedRecorder()

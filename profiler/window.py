@@ -1,0 +1,135 @@
+"""A window: a stretch of time in which everything that is recorded for one profile is on."""
+
+import os
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+
+from perflab.runtime import _core
+from perflab.runtime.spec import DTYPES
+
+from .costs import cost
+from .events import STEP_MARK
+from .garbage import GarbageRecorder
+from .gil import GilRecorder
+from .gil_track import GilRecord
+from .recorder import RECORDER
+from .recording import Clock, Recording
+from .resident import ResidentMemory
+from .stacks import StackRecorder
+from .threads import ThreadNames
+from .torch_recorder import TorchRecord, TorchRecorder
+from .trace import Json
+
+
+class Window:
+    """Begins when it is made. Where a part of it cannot begin that error is raised, and nothing is left on."""
+
+    def __init__(self, max_events: int, begin_torch: Callable[[], TorchRecorder | None], with_stack: bool) -> None:
+        stack = StackRecorder() if with_stack else None
+        self._stack, self._max_events = stack, max_events
+        with ExitStack() as begun:
+            self._torch = begin_torch()  # first, as it takes the longest
+            begun.callback(self._stop_torch)
+            self._share = RECORDER.begin(max_events)
+            begun.callback(RECORDER.end, self._share)
+            self._memory: list[tuple[int, int, int]] = []  # tick, allocated and reserved bytes
+            self._resident = ResidentMemory()
+            begun.callback(self._resident.stop)
+            self.sample_memory()
+            self._threads = ThreadNames()
+            begun.callback(self._threads.stop)
+            self._garbage = GarbageRecorder(_core.recorder_ticks)
+            begun.callback(self._garbage.stop)
+            self._gil = GilRecorder()
+            begun.callback(self._gil.stop)
+            if stack is not None:
+                stack.start(_core.recorder_ticks())
+                begun.callback(stack.stop)
+            self._close = begun.pop_all().close
+        _OPEN.add(self)
+
+    def close(self) -> None:
+        """Nothing is recorded any more; the second time in vain."""
+        _OPEN.discard(self)
+        self._close()
+
+    def _stop_torch(self) -> TorchRecord | None:
+        torch, self._torch = self._torch, None
+        return torch.stop() if torch is not None else None
+
+    def mark_step(self, number: int, began: int, ended: int) -> None:
+        """A step of the profile's is over."""
+        _core.recorder_push(STEP_MARK, number, began, ended, self._share.number)
+
+    def sample_memory(self) -> None:
+        """Read what the allocator and the process hold."""
+        now, memory = _core.recorder_ticks(), _core.memory_stats()
+        self._memory.append((now, memory["allocated_bytes"], memory["reserved_bytes"]))
+        self._resident.sample(now)
+
+    def forget(self, tick: int) -> None:
+        """What ended before `tick`, the begin of a step, is not wanted any longer.
+
+        What is kept begins with the sample of memory before it, so that totals are right.
+        """
+        place = max(sum(sample[0] <= tick for sample in self._memory) - 1, 0)
+        del self._memory[:place]
+        tick = self._memory[0][0]
+        RECORDER.forget(self._share, tick)
+        self._gil.forget(tick)
+        self._garbage.forget(tick)
+        self._resident.forget(tick)
+
+    def take(self, metadata: dict[str, Json]) -> Recording:
+        """What was recorded so far, but for the samples of the stack."""
+        self.sample_memory()
+        return self._recording(self._gil.read(), metadata)
+
+    def end(self, metadata: dict[str, Json]) -> Recording:
+        """What was recorded, and nothing is any more."""
+        try:
+            stack = self._stack.stop() if self._stack is not None else None
+            self.sample_memory()
+            recording = self._recording(self._gil.stop(), metadata)
+            torch = self._stop_torch()
+            notes = torch.notes if torch else {}
+            return replace(recording, stack=stack, torch=torch, metadata=recording.metadata | notes)
+        finally:
+            self.close()
+
+    def _recording(self, gil: GilRecord, metadata: dict[str, Json]) -> Recording:
+        events, dropped = RECORDER.take(self._share)
+        lost: dict[str, Json] = {"droppedEvents": dropped, "maxEvents": self._max_events} if dropped else {}
+        return Recording(
+            events=events,
+            clock=Clock(*_core.recorder_clock()),
+            pid=os.getpid(),
+            ops=_core.op_names(),
+            dtypes=[dtype.name for dtype in DTYPES],
+            strings=_core.interned(),
+            shapes=_core.shapes(),
+            threads=self._threads.read(),
+            cost=cost,
+            allocated_bytes=self._memory[0][1],
+            reserved=[(tick, reserved) for tick, _, reserved in self._memory],
+            resident=self._resident.read(_core.recorder_ticks()),
+            collections=self._garbage.read(),
+            gil=gil,
+            metadata=metadata | gil.notes | lost,
+        )
+
+
+_OPEN: set[Window] = set()
+
+
+def _close_in_child() -> None:
+    """The windows are their process's: in a forked child nothing of them may go on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of stacks: the thread that is sampled may not be here
+        for window in list(_OPEN):
+            window.close()
+
+
+os.register_at_fork(after_in_child=_close_in_child)
