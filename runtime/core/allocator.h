@@ -5,10 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "source.h"
+
 namespace perflab {
 
-using Stream = std::uintptr_t;  // opaque; 0 is the only one of host memory
-constexpr Stream kHostStream = 0;
+constexpr Stream kHostStream = 0;  // the only one of host memory
 
 void* allocate(size_t bytes, Stream stream = kHostStream);
 void deallocate(void* block, size_t bytes, Stream stream = kHostStream) noexcept;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <new>
 
+#include "allocator.h"
 #include "fork.h"
 #include "history.h"
 #include "live_count.h"

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "allocator.h"
 #include "live_count.h"
 #include "recorder.h"
 

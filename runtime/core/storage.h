@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 
-#include "allocator.h"
 #include "counted.h"
 
 namespace perflab {

@@ -8,7 +8,7 @@ namespace perflab::test {
 
 class LimitedSource final : public MemorySource {
  public:
-  explicit LimitedSource(size_t capacity) : left_(capacity) {}
+  explicit LimitedSource(size_t capacity) : capacity_(capacity), left_(capacity) {}
   void* map(size_t bytes) noexcept override {
     if (bytes > left_) return nullptr;
     left_ -= bytes, ++maps;
@@ -18,11 +18,12 @@ class LimitedSource final : public MemorySource {
     left_ += bytes;
     host_memory().unmap(memory, bytes);
   }
+  MemoryInfo info() noexcept override { return {left_, capacity_}; }
   size_t left() const { return left_; }
   int maps = 0;
 
  private:
-  size_t left_;
+  size_t capacity_, left_;
 };
 
 }  // namespace perflab::test
