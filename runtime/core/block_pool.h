@@ -7,15 +7,11 @@
 #include <set>
 #include <vector>
 
+#include "out_of_memory.h"
 #include "size_classes.h"
 #include "source.h"
 
 namespace perflab {
-
-struct OutOfMemory : std::bad_alloc {
-  size_t bytes;  // asked for
-  explicit OutOfMemory(size_t n) : bytes(n) {}
-};
 
 class BlockPool {
  public:

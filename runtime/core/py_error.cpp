@@ -1,6 +1,7 @@
 #include <new>
 
-#include "block_pool.h"
+#include "allocator.h"
+#include "out_of_memory.h"
 #include "py.h"
 
 namespace perflab {
@@ -18,7 +19,7 @@ PyObject* raise_current() {
     PyErr_SetString(type ? type : PyExc_RuntimeError, e.what());
   } catch (const OutOfMemory& e) {
     PyErr_Format(PyExc_MemoryError,
-                 "no memory for %zu bytes (%zu are reserved): use smaller tensors, or let go of some first", e.bytes,
+                 "no memory for %zu bytes (%zu are reserved): use smaller tensors, or let go of some first", e.asked,
                  reserved_bytes());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
