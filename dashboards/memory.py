@@ -1,6 +1,7 @@
 """The memory curve: bytes allocated and reserved over time, the peak marked."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -89,7 +90,7 @@ def note(curve: MemoryCurve | None, origin_ns: int) -> str:
     return f"peak {units.size(curve.peak_bytes)} at {at}"
 
 
-def thinned(values: npt.NDArray[np.int64], keep: int) -> npt.NDArray[np.intp]:
+def thinned(values: npt.NDArray[Any], keep: int) -> npt.NDArray[np.intp]:
     """Indices of at most about POINT_LIMIT of `values` that keep its outline; both ends and `keep` are among them."""
     count = len(values)
     if count <= POINT_LIMIT:

@@ -9,7 +9,10 @@ from statistics import median
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from . import assets, compare, graph, headline, intervals, series, stepchoice, theme, units
+from perflab.profiler.memory_snapshot import Segment
+from perflab.profiler.report.sections import Section
+
+from . import assets, blockmap, compare, graph, headline, intervals, series, stepchoice, theme, units
 from .errors import StepNotFound
 from .study import study
 from .views import CompareView, RunRow, RunsView, RunView, SeriesLink, SeriesView, TraceView
@@ -96,6 +99,11 @@ def series_list_page(links: Sequence[SeriesLink]) -> str:
     return _render("series_list.html", section="Series", links=links)
 
 
+def snapshot_page(title: str, section: Section, segments: Sequence[Segment]) -> str:
+    """The block map of a snapshot, and the words on it; it needs no server."""
+    return _render("alone.html", title=title, section=section, picture=Markup(blockmap.svg(segments)))
+
+
 def error_page(status: int, title: str, sentence: str) -> str:
     """An error as a page: HTTP status, a title of two or three words, and the sentence that says what to do."""
     return _render("error.html", section="", status=status, title=title, sentence=sentence)
@@ -134,6 +142,7 @@ def _environment() -> Environment:
         plot_templates=_in_script(json.dumps({name: made.to_plotly_json() for name, made in templates.items()})),
         none_mark=units.NONE,
         asset=assets.address,
+        inline=lambda name: Markup(assets.assets()[name].read_text(encoding="utf-8")),
         timeline_modules=[name for name in assets.assets() if name.startswith("timeline/")],
     )
     return environment

@@ -17,6 +17,7 @@ COMMANDS = {
     "report",
     "run",
     "machine",
+    "memory",
     "bench",
     "calibrate",
 }

@@ -25,7 +25,7 @@ async function draw(figure) {
 let started = null;
 
 function plotly() {
-  started ??= timelineDrawn().then(() => loaded(given.dataset.plotly));
+  started ??= window.Plotly ? Promise.resolve() : timelineDrawn().then(() => loaded(given.dataset.plotly));
   return started;
 }
 

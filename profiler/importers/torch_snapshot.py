@@ -26,7 +26,8 @@ _CUDA = 1  # torch's number of the kind of device, as in its traces
 _TAKEN = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
 _FREED = ("free_completed", "free")  # `free` is that of snapshots before torch 2.0
 _ACTIVE = "active"  # how the states of blocks in use begin
-_DAMAGE = (
+# What reading one raises that is damaged, or not of torch.
+DAMAGE = (
     pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError, KeyError, OverflowError,
     MemoryError,
 )  # fmt: skip
@@ -47,7 +48,7 @@ def load(file: IO[bytes], name: str) -> dict[str, Json]:
             f"{name}: this pickle names {error}, and a memory snapshot holds plain data alone; nothing of it was run."
             " Give a file that torch.cuda.memory._dump_snapshot wrote"
         ) from None
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise TraceFormatError(f"{name}: the pickle is damaged ({_one_line(error)}); dump the snapshot again") from None
     if isinstance(document, list):  # torch.cuda.memory_snapshot() by itself
         document = {"segments": document}
@@ -99,7 +100,7 @@ def trace(document: dict[str, Json], name: str) -> Trace:
         began = min((found.time[0] for found in columns if found.time), default=0)
         for found in columns:
             found.write(builder, began)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise TraceFormatError(
             f"{name}: a memory snapshot with entries that torch does not write ({_one_line(error)}); dump it again"
         ) from None
@@ -129,7 +130,7 @@ class _Device:
         self.address.append(int(entry["addr"]))
         self.stream.append(int(entry.get("stream", 0)))
         self.pool.append("" if tuple(entry.get("pool_id") or ()) in ((), (0, 0)) else str(tuple(entry["pool_id"])))
-        self.op.append(owner(entry.get("frames") or ()))
+        self.op.append(entry.get("op") or owner(entry.get("frames") or ()))
 
     def write(self, builder: TraceBuilder, began: int) -> None:
         """Add the instants and the counter of what is reserved."""
@@ -186,7 +187,7 @@ def _device(number: int, segments: list[Json], entries: list[Json]) -> _Device:
             rows.append((time, entry, -(size if known is None else known), False))
     there = {**freed}
     for segment in own:
-        for entry in _blocks(segment):
+        for entry in blocks(segment):
             if str(entry["state"]).startswith(_ACTIVE) and entry["addr"] not in live:
                 there[entry["addr"]] = entry
     began = rows[0][0] if rows else 0
@@ -199,17 +200,18 @@ def _device(number: int, segments: list[Json], entries: list[Json]) -> _Device:
     return found
 
 
-def _blocks(segment: dict[str, Json]) -> Iterator[dict[str, Json]]:
+def blocks(segment: dict[str, Json]) -> Iterator[dict[str, Json]]:
     """The blocks of a segment, in the words of the history."""
     address = segment["address"]
     for block in segment["blocks"]:
         yield {
             "addr": block.get("address", address),
             "size": block.get("requested_size") or block["size"],
+            "bytes": block["size"],
             "state": block["state"],
             "stream": segment.get("stream", 0),
             "pool_id": segment.get("segment_pool_id"),
-            "frames": block.get("frames"),
+            "op": block.get("op") or owner(block.get("frames") or ()),
         }
         address += block["size"]
 
