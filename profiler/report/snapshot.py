@@ -29,7 +29,7 @@ def snapshot_section(segments: Sequence[Segment]) -> Section:
     return Section(
         "Snapshot",
         (
-            f"{plain(len(segments))} segment{'' if len(segments) == 1 else 's'}, {_size(reserved)} reserved, {_size(used)} in use.",
+            f"{_counted(len(segments), 'segment')}, {_size(reserved)} reserved, {_size(used)} in use.",
             f"The largest free block has {_size(max(free, default=0))}.",
         ),
         (
@@ -47,3 +47,7 @@ def snapshot_section(segments: Sequence[Segment]) -> Section:
 
 def _size(count: float) -> str:
     return quantity(count, BYTES)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{plain(count)} {noun}{'' if count == 1 else 's'}"
