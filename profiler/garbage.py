@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .analysis.garbage import CATEGORY, COLLECTED, GENERATION
 from .builder import TraceBuilder
 from .trace import Int64s
 
@@ -82,12 +83,12 @@ class GarbageTrack:
         builder = self._builder
         names = [builder.string(f"gc generation {one.generation}") for one in found]
         handle = builder.slices(
-            self._start[new], self._duration[new], self._track[new], np.array(names), builder.string("gc")
+            self._start[new], self._duration[new], self._track[new], np.array(names), builder.string(CATEGORY)
         )
         handles = np.arange(handle, handle + len(found))
         for key, values in (
-            ("Generation", [one.generation for one in found]),
-            ("Collected", [one.collected for one in found]),
+            (GENERATION, [one.generation for one in found]),
+            (COLLECTED, [one.collected for one in found]),
             ("Uncollectable", [one.uncollectable for one in found]),
         ):
             builder.slice_args(key, handles, np.array(values, dtype=np.int64))

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from .analysis.memory import RESIDENT
 from .analysis.ops import MEMORY
 from .builder import TraceBuilder
 from .events import ALLOC, FREE, OUTPUT_ALLOCATED
@@ -46,7 +47,7 @@ class MemoryTrack:
         of_process = slice(self._resident_shown, int(np.searchsorted(self._resident_at, until)))
         self._resident_shown = of_process.stop
         times, values = self._resident_at[of_process], self._resident[of_process]
-        builder.counters(times, self._main, builder.string("RSS"), values)
+        builder.counters(times, self._main, builder.string(RESIDENT), values)
         if first == 0 < self._shown:
             builder.counters(self._sampled[0], self._main, allocated_counter, self._allocated)
         kind = stretch["kind"]

@@ -5,6 +5,7 @@ import functools
 import importlib.util
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
@@ -12,8 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .errors import ProgramError
+from .errors import ProfilerError, ProgramError
 from .session import profile
+from .when_imported import when_imported
 
 _MARK = "__perflab_step__"  # what the program's own function is decorated with
 
@@ -26,6 +28,7 @@ class Program:
 
     def __init__(self, name: str, *, module: bool = False) -> None:
         self.name = name
+        self._has_steps = False
         self._spec = _find(name) if module else None
         self.path = Path(self._spec.origin or "") if self._spec else Path(name)
         try:
@@ -51,11 +54,14 @@ class Program:
             raise ProgramError(f"{function} of {self.path} is a class: name a method of it, as --step {function}.step")
         mark = ast.copy_location(ast.Name(_MARK, ast.Load()), node)
         node.decorator_list.append(mark)
+        self._has_steps = True
 
     def run(self, arguments: Sequence[str], output: Path) -> int:
         """Run it, and write its trace to `output`, also where it fails; its exit code.
 
-        Step 0 is what comes before the first call of the steps' function. An exception is shown as Python shows it.
+        Steps are the calls of the steps' function; of a program that trains with PyTorch, where none is named, from one
+        step of its optimizer to the next. Torch's ops are recorded from its import on, and Python's stack where
+        pyinstrument is installed. An exception is shown as Python shows it.
         """
         main = ModuleType("__main__")
         folder = os.getcwd() if self._spec else str(self.path.resolve().parent)
@@ -65,33 +71,66 @@ class Program:
             main.__dict__.update(__spec__=self._spec, __package__=self._spec.parent)
         sys.modules["__main__"] = main
         code = compile(self._tree, str(self.path), "exec", dont_inherit=True)
-        profiler = profile(metadata={"command": [self.name, *arguments]})
-        main.__dict__[_MARK] = _Steps(profiler)
-        with profiler:
+        sampled = importlib.util.find_spec("pyinstrument") is not None
+        profiler = profile(metadata={"command": [self.name, *arguments]}, with_stack=sampled)
+        steps = main.__dict__[_MARK] = _Steps(profiler)
+        with profiler, when_imported("torch", lambda: _record_torch(profiler, None if self._has_steps else steps)):
             ended = _ended(lambda: exec(code, main.__dict__))
         profiler.export_chrome_trace(output)
         return ended
 
 
 class _Steps:
-    """Decorates the function whose calls are steps."""
+    """Decorates the function whose calls are steps, or is told of them."""
 
     def __init__(self, profiler: profile) -> None:
         self._profiler = profiler
         self._began = False
 
+    def begin(self) -> None:
+        """The first one begins, unless it began before."""
+        if not self._began:
+            self._began = True
+            self._profiler.begin_steps()
+
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def step(*args: Any, **kwargs: Any) -> Any:
-            if not self._began:
-                self._began = True
-                self._profiler.step()
+            self.begin()
             try:
                 return function(*args, **kwargs)
             finally:
                 self._profiler.step()
 
         return step
+
+    def of_optimizer(self) -> Callable[..., None]:
+        """To be called after each step of any optimizer of torch: those of the first one end steps."""
+        first: list[Any] = []
+
+        def after(optimizer: Any, *_: Any) -> None:
+            if not first:
+                first.append(optimizer)
+                self.begin()
+            elif optimizer is first[0]:
+                self._profiler.step()
+
+        return after
+
+
+def _record_torch(profiler: profile, steps: _Steps | None) -> None:
+    """Record the ops of a torch that was just imported, and its optimizer's steps."""
+    if threading.current_thread() is not threading.main_thread():
+        return  # which ends the profile, and torch's recorder ends where it began
+    try:
+        profiler.record_torch()
+    except ProfilerError as error:
+        print(f"perflab: {error}", file=sys.stderr)
+        return
+    if steps is not None:
+        from torch.optim.optimizer import register_optimizer_step_post_hook
+
+        register_optimizer_step_post_hook(steps.of_optimizer())
 
 
 def _ended(run: Callable[[], None]) -> int:

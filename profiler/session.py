@@ -152,6 +152,16 @@ class profile:
                 self._window.forget(self._ring.begin)
         self._change_to(ProfilerAction.NONE, reason)
 
+    def begin_steps(self) -> None:
+        """Step 0 begins now: what came before belongs to no step."""
+        self._step_began = _core.recorder_ticks()
+
+    def record_torch(self) -> None:
+        """Torch's ops are recorded from now on, as with `torch=True`: for a program that has just imported it."""
+        self._torch = True
+        if self._window is not None:
+            self._window.record_torch(self._begin_torch)
+
     @property
     def trace(self) -> Trace:
         """The trace of the last window. Raises ProfileStateError before one has ended."""

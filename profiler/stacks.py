@@ -4,6 +4,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pyinstrument.session import Session
 
 _INTERVAL_S = 0.001
+_RUNS = f"\0{Path(__file__).with_name('program.py')}\0"  # in a frame that runs a program: it begins above
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class StackTrack:
         for stack, seconds in record.session.frame_records:
             # function, file and line by NUL; behind \x01 the line that ran; the first is the thread
             inner = [frame.split("\x01")[0] for frame in stack if "\0<thread>\0" not in frame]
+            inner = inner[max((place + 1 for place, frame in enumerate(inner) if _RUNS in frame), default=0) :]
             samples.append(([frames.setdefault(frame, len(frames)) for frame in inner], round(seconds * 1e9)))
         began = int(ns(np.array([record.began]))[0])
         found = np.array(stretches(samples, began), dtype=np.int64).reshape(-1, 3)

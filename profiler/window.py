@@ -55,6 +55,11 @@ class Window:
         _OPEN.discard(self)
         self._close()
 
+    def record_torch(self, begin_torch: Callable[[], TorchRecorder | None]) -> None:
+        """Torch records too from now on, unless it does."""
+        if self._torch is None:
+            self._torch = begin_torch()
+
     def _stop_torch(self) -> TorchRecord | None:
         torch, self._torch = self._torch, None
         return torch.stop() if torch is not None else None

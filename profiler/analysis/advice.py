@@ -13,12 +13,14 @@ from .averages import key_averages
 from .contention import blocked
 from .devices import DeviceUse, device_use
 from .dispatch import dispatch
+from .functions import IMPORTING, python_functions
 from .groups import groups
 from .growth import growth
 from .ops import OPS, of_category, ops
 from .outliers import outlier_steps
-from .parts import PARTS, WORDS, StepParts, bounds, part_covers, part_ns, step_parts, step_thread
+from .parts import PARTS, WORDS, StepParts, bounds, loop_parts, part_covers, part_ns, step_thread
 from .roofline import roofline
+from .steps import steps
 from .threads import thread_name, threads
 
 _COUNT = 3
@@ -55,17 +57,27 @@ class _Loop:
     trace: Trace
     steps: int
     step_ns: float
-    found: list[StepParts]
+    found: list[StepParts]  # empty where there are no steps
     parts: dict[str, float]
     devices: list[DeviceUse]
     ceilings: Ceilings | None
+
+    @property
+    def has_ops(self) -> bool:
+        """Whether the trace names its ops."""
+        return bool(of_category(self.trace, OPS).any())
 
     def worst(self, part: str) -> int | None:
         """The step in which a part takes longest."""
         return max(self.found, key=lambda step: part_ns(step, part)).number if self.found else None
 
     def share(self, ns: float) -> str:
-        return f"{_time(ns)} of {_time(self.step_ns)} a step ({ns / self.step_ns:.0%})"
+        return f"{_time(ns)} of {_time(self.step_ns)}{self.each} ({ns / self.step_ns:.0%})"
+
+    @property
+    def each(self) -> str:
+        """What sums are of: a step, or the whole."""
+        return " a step" if self.found else ""
 
 
 def _time(ns: float) -> str:
@@ -78,13 +90,13 @@ def advise(trace: Trace, ceilings: Ceilings | None = None) -> list[Advice]:
     total = sum(step.duration for step in loop)
     if not total:
         return []
-    found, devices = step_parts(trace), device_use(trace)
+    parts, devices = loop_parts(trace), device_use(trace)
     it = _Loop(
         trace=trace,
         steps=len(loop),
         step_ns=max([total, *(use.span_ns for use in devices)]) / len(loop),
-        found=found,
-        parts={part: float(np.mean([part_ns(step, part) for step in found])) if found else 0.0 for part in PARTS},
+        found=parts if steps(trace) else [],
+        parts={part: float(np.mean([part_ns(step, part) for step in parts])) for part in PARTS},
         devices=devices,
         ceilings=ceilings,
     )
@@ -112,7 +124,7 @@ def _gil(it: _Loop) -> Iterator[Advice]:
     who = f"; {name} held it for {holders[0].ns / it.steps / waited:.0%} of that" if holders else ""
     yield Advice(
         "Keep the GIL free",
-        f"the training thread waits for the GIL for {it.share(waited)}{who}",
+        f"the {'training' if it.has_ops else 'main'} thread waits for the GIL for {it.share(waited)}{who}",
         "move Python work of other threads into processes, or into calls that give the GIL back",
         waited,
         step=it.worst("gil_wait"),
@@ -131,7 +143,7 @@ def _garbage(it: _Loop) -> Iterator[Advice]:
 
 def _python(it: _Loop) -> Iterator[Advice]:
     """Time in which no op ran; beside a device it counts only as late launches."""
-    if not it.devices:
+    if not it.devices and it.has_ops:
         yield Advice(
             "Do less in Python between ops",
             f"no op runs for {it.share(it.parts['idle'])}: Python between ops, or waiting without a name in the trace",
@@ -139,6 +151,19 @@ def _python(it: _Loop) -> Iterator[Advice]:
             it.parts["idle"],
             step=it.worst("idle"),
         )
+
+
+def _function(it: _Loop) -> Iterator[Advice]:
+    """The function of Python that took longest by itself, where Python is what the program does."""
+    if it.has_ops:
+        return
+    functions = [each for each in python_functions(it.trace) if each.line or each.name == IMPORTING]
+    for top in functions[:1]:
+        if top.name == IMPORTING:
+            title, action = "Import less", "import what a run does not need where it is needed"
+        else:
+            title, action = f"Look at {top.label} first", "do its loops in NumPy or another library, or less often"
+        yield Advice(title, f"its own code takes {it.share(top.self_ns / it.steps)}", action, top.self_ns / it.steps)
 
 
 def _dispatch(it: _Loop) -> Iterator[Advice]:
@@ -170,7 +195,7 @@ def _optimizer(it: _Loop) -> Iterator[Advice]:
 
 def _heaviest(it: _Loop) -> Iterator[Advice]:
     """The op with the most time, where it is a large part of the step. Devices tell more of their kernels."""
-    if it.devices or it.ceilings is not None or not of_category(it.trace, OPS).any():
+    if it.devices or it.ceilings is not None or not it.has_ops:
         return
     owned = account(it.trace)  # what other threads do meanwhile costs the step nothing
     kinds = groups(it.trace, owned.ops, "op+shape")
@@ -278,5 +303,6 @@ def _leaks(it: _Loop) -> Iterator[Advice]:
 
 
 _RULES: tuple[Callable[[_Loop], Iterator[Advice]], ...] = (
-    _data, _gil, _garbage, _python, _dispatch, _optimizer, _launches, _syncs, _exposed, _outliers, _roof, _leaks,
+    _data, _gil, _garbage, _python, _function, _dispatch, _optimizer, _launches, _syncs, _exposed, _outliers, _roof,
+    _leaks,
 )  # fmt: skip

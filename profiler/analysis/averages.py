@@ -8,9 +8,10 @@ import numpy as np
 from ..table import format_table
 from ..trace import Int64s, Trace
 from .costs import costs
+from .enclosing import outermost
 from .groups import GroupBy, groups
 from .lacks import lacks
-from .ops import Ops, ops
+from .ops import ops
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,9 @@ def key_averages(trace: Trace, group_by: GroupBy = "op") -> Averages:
     grouped = groups(trace, columns, group_by)
     of_op, count = grouped.of_op, len(grouped.labels)
     cost = costs(trace, columns)
-    total_ns = columns.total_ns if group_by in ("op", "op+shape") else _outermost(trace, columns, of_op)
+    total_ns = columns.total_ns
+    if group_by not in ("op", "op+shape"):
+        total_ns = np.where(outermost(trace, columns.row, of_op), total_ns, 0)
     measures = (
         columns.self_ns, total_ns, columns.kernel_ns, columns.allocated_bytes, columns.gil_wait_ns,
         columns.kernels, cost.flops, cost.moved_bytes, cost.ns,
@@ -94,17 +97,3 @@ def _sums(of_op: Int64s, values: Int64s, count: int) -> Int64s:
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, of_op, values)
     return sums
-
-
-def _outermost(trace: Trace, columns: Ops, of_op: Int64s) -> Int64s:
-    """The total time of ops that lie in no other of their group."""
-    group = np.full(len(trace.slices) + 1, -1, dtype=np.int64)
-    group[columns.row] = of_op
-    own = of_op.copy()
-    above, climbing = trace.slices.parent[columns.row], np.arange(len(columns.row))
-    while len(climbing):
-        above, climbing = above[above >= 0], climbing[above >= 0]
-        same = group[above] == of_op[climbing]
-        own[climbing[same]] = -1
-        above, climbing = trace.slices.parent[above[~same]], climbing[~same]
-    return np.where(own < 0, 0, columns.total_ns)

@@ -17,6 +17,20 @@ def nearest(trace: Trace, rows: Int64s, wanted: NDArray[np.bool_]) -> Int64s:
     return found
 
 
+def outermost(trace: Trace, rows: Int64s, group: Int64s) -> NDArray[np.bool_]:
+    """Which of the slice rows lie in no other of their group; `group` has one for each row."""
+    groups = np.full(len(trace.slices) + 1, -1, dtype=np.int64)
+    groups[rows] = group
+    found = np.ones(len(rows), dtype=bool)
+    above, climbing = trace.slices.parent[rows], np.arange(len(rows))
+    while len(climbing):
+        above, climbing = above[above >= 0], climbing[above >= 0]
+        same = groups[above] == group[climbing]
+        found[climbing[same]] = False
+        above, climbing = trace.slices.parent[above[~same]], climbing[~same]
+    return found
+
+
 def innermost(trace: Trace, track: NDArray[np.integer], time: Int64s) -> Int64s:
     """The deepest slice around each moment on its track, -1 where there is none; ends belong to their slice."""
     slices = trace.slices

@@ -13,4 +13,6 @@ def lacks(metadata: Mapping[str, Json]) -> tuple[str, ...]:
         limit = metadata.get("maxEvents")
         known = f" (max_events was {limit:,})" if isinstance(limit, int) else ""
         sentences.append(f"{dropped:,} events were dropped{known}: what is told here is of the others.")
+    if trouble := metadata.get("torchTrouble"):
+        sentences.append(f"PyTorch's ops are not all here: {trouble}.")
     return tuple(sentences)

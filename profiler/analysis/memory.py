@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ..trace import Int64s, Trace
 from .blocks import CATEGORIES, Blocks, blocks, changes
 
+RESIDENT = "RSS"  # name of the counter of what the system gave the process
 NO_OP = "(no op)"
 NO_MODULE = "(none)"
 EARLIER = "before"  # the category of what was allocated before the trace began

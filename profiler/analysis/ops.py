@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ..trace import Int32s, Int64s, Trace
 from .among import among
 from .enclosing import innermost, nearest
+from .functions import SAMPLED
 from .gil import thread_tracks, wait_rows
 from .steps import step_names
 
@@ -39,7 +40,7 @@ class Ops:
 
 
 def ops(trace: Trace) -> Ops:
-    """The ops of a trace; where none of its slices says that it is one, all slices count as ops."""
+    """The ops of a trace; where none of its slices says that it is one, all slices count as ops but sampled stacks."""
     slices = trace.slices
     is_op, is_kernel = op_slices(trace), of_category(trace, KERNELS)
     rows = np.flatnonzero(is_op)
@@ -67,7 +68,7 @@ def op_slices(trace: Trace) -> NDArray[np.bool_]:
     """Which slices are ops."""
     is_op = of_category(trace, OPS)
     if not is_op.any():
-        is_op = ~of_category(trace, (*KERNELS, "gil", "gc", "user_annotation"))
+        is_op = ~of_category(trace, (*KERNELS, "gil", "gc", "user_annotation", SAMPLED))
     is_op &= ~among(
         trace.slices.name, step_names(trace), len(trace.strings)
     )  # early Kineto writes steps as if they were ops

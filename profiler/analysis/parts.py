@@ -80,7 +80,15 @@ def part_ns(step: StepParts, part: str) -> int:
 
 def step_parts(trace: Trace) -> list[StepParts]:
     """Every step of a trace; empty where it has none."""
-    found = steps(trace)
+    return _parts(trace, steps(trace))
+
+
+def loop_parts(trace: Trace) -> list[StepParts]:
+    """Every step of a trace, or the whole trace as one where it has none."""
+    return _parts(trace, bounds(trace))
+
+
+def _parts(trace: Trace, found: list[Step]) -> list[StepParts]:
     if not found:
         return []
     covers = part_covers(trace, step_thread(trace))

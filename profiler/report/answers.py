@@ -7,20 +7,22 @@ import numpy as np
 from ..analysis.advice import Advice, advise
 from ..analysis.averages import OpAverage, key_averages
 from ..analysis.blocks import blocks
-from ..analysis.contention import blocked
+from ..analysis.contention import Convoy, GilThread, blocked, convoys, gil_threads
 from ..analysis.critical import PathOwner, critical_path
 from ..analysis.devices import DeviceUse, device_use
 from ..analysis.diff import TraceDiff, diff
 from ..analysis.dispatch import Dispatch, dispatch
+from ..analysis.functions import FunctionTime, python_functions
+from ..analysis.garbage import Garbage, garbage
 from ..analysis.growth import Growth, growth
-from ..analysis.memory import MemoryPeak, memory_curve, memory_peak
+from ..analysis.memory import RESIDENT, MemoryPeak, memory_curve, memory_peak
 from ..analysis.outliers import OutlierStep, outlier_steps
 from ..analysis.parts import StepParts, step_parts
 from ..analysis.roofline import OpRoof, roofline
 from ..analysis.summary import Summary, summarize
 from ..analysis.threads import thread_name
 from ..ceilings import Ceilings
-from ..trace import Json, Trace
+from ..trace import Int64s, Json, Trace
 
 LISTED = 15  # rows of a list that names what costs most
 
@@ -46,6 +48,39 @@ class GilShare:
 
 
 @dataclass(frozen=True, slots=True)
+class GilUse:
+    """A thread's use of the GIL; see `analysis.contention.GilThread`."""
+
+    name: str
+    acquisitions: int
+    held_ns: int
+    longest_hold_ns: int
+    waited_ns: int
+    longest_wait_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class GilConvoy:
+    """A thread that waits long for the GIL again and again; see `analysis.contention.Convoy`."""
+
+    thread: str
+    holder: str
+    acquisitions: int
+    waited_ns: int
+    held_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResidentUse:
+    """The memory that the system gave the process; `curve` at even moments."""
+
+    first_bytes: int
+    peak_bytes: int
+    last_bytes: int
+    curve: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Answers:
     """Everything that is asked of a trace. Lists name what costs most, the largest first; what a trace does not know is
     None or empty. Times are ns."""
@@ -58,13 +93,19 @@ class Answers:
     ops_ns: int  # self time of all ops together
     ops: tuple[OpAverage, ...]
     modules: tuple[OpAverage, ...]
+    sampled_ns: int  # self time of all sampled functions together
+    functions: tuple[FunctionTime, ...]
     devices: tuple[DeviceUse, ...]
     dispatch: Dispatch | None
     critical_ns: int
     critical_tracks: int  # which the path is on
     critical_path: tuple[PathOwner, ...]
     memory: MemoryUse | None
+    resident: ResidentUse | None
+    garbage: tuple[Garbage, ...]
+    gil_threads: tuple[GilUse, ...]
     gil: tuple[GilShare, ...]
+    convoys: tuple[GilConvoy, ...]
     ceilings: Ceilings | None
     roofline: tuple[OpRoof, ...]
     diff: TraceDiff | None
@@ -81,7 +122,7 @@ _MOMENTS = 60
 def answers(trace: Trace, ceilings: Ceilings | None = None, base: Trace | None = None) -> Answers:
     """Ask everything; with `ceilings`, how far ops are from them, and with `base`, what changed since."""
     found, path = dispatch(trace), critical_path(trace)
-    devices, ops = device_use(trace), key_averages(trace).rows
+    devices, ops, functions = device_use(trace), key_averages(trace).rows, python_functions(trace)
     return Answers(
         summary=summarize(trace),
         notes={key: trace.metadata[key] for key in _NOTES if key in trace.metadata},
@@ -91,20 +132,51 @@ def answers(trace: Trace, ceilings: Ceilings | None = None, base: Trace | None =
         ops_ns=sum(row.self_ns for row in ops),
         ops=ops[:LISTED],
         modules=key_averages(trace, "module").rows[:LISTED],
+        sampled_ns=sum(each.self_ns for each in functions),
+        functions=tuple(functions[:LISTED]),
         devices=tuple(devices),
         dispatch=replace(found, ops=found.ops[:LISTED]) if found else None,
         critical_ns=path.total_ns,
         critical_tracks=len({piece.track for piece in path.pieces}),
         critical_path=path.owners[:LISTED],
         memory=_memory(trace),
+        resident=_resident(trace),
+        garbage=tuple(garbage(trace)),
+        gil_threads=tuple(_gil_use(trace, use) for use in gil_threads(trace)[:LISTED]),
         gil=tuple(
             GilShare(thread_name(trace, pair.waiter), thread_name(trace, pair.holder), pair.ns, pair.waits)
             for pair in blocked(trace)[:LISTED]
         ),
+        convoys=tuple(_gil_convoy(trace, found) for found in convoys(trace)[:LISTED]),
         ceilings=ceilings,
         roofline=tuple(roofline(trace, ceilings)[:LISTED]) if ceilings and not devices else (),
         diff=diff(base, trace) if base is not None else None,
     )
+
+
+def _gil_use(trace: Trace, use: GilThread) -> GilUse:
+    name = thread_name(trace, use.track)
+    return GilUse(name, use.acquisitions, use.held_ns, use.longest_hold_ns, use.waited_ns, use.longest_wait_ns)
+
+
+def _gil_convoy(trace: Trace, found: Convoy) -> GilConvoy:
+    names = thread_name(trace, found.track), thread_name(trace, found.holder)
+    return GilConvoy(*names, found.acquisitions, found.waited_ns, found.held_ns)
+
+
+def _resident(trace: Trace) -> ResidentUse | None:
+    time, value = trace.counter(RESIDENT)
+    if not len(time):
+        return None
+    held = value.astype(np.int64)[_even_moments(time)].tolist()
+    return ResidentUse(int(value[0]), int(value.max()), int(value[-1]), tuple(held))
+
+
+def _even_moments(time: Int64s) -> Int64s:
+    """The places in ascending times of what held at even moments."""
+    moments = time[0] + (time[-1] - time[0]) * np.arange(1, _MOMENTS + 1) // _MOMENTS
+    places: Int64s = np.searchsorted(time, moments, side="right") - 1
+    return places
 
 
 def _memory(trace: Trace) -> MemoryUse | None:
@@ -112,7 +184,5 @@ def _memory(trace: Trace) -> MemoryUse | None:
     peak = memory_peak(trace, known)
     if peak is None:
         return None
-    begin, end = known.time[0], known.time[-1]
-    moments = begin + (end - begin) * np.arange(1, _MOMENTS + 1) // _MOMENTS
-    held = known.total[np.searchsorted(known.time, moments, side="right") - 1]
+    held = known.total[_even_moments(known.time)]
     return MemoryUse(peak, memory_curve(trace).fragmentation, tuple(held.tolist()), growth(trace, known))

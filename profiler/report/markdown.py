@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from .sections import Section, Table
+from .section import Section, Table
 
 
 def markdown(found: Sequence[Section], title: str) -> str:

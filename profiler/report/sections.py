@@ -1,7 +1,6 @@
 """Answers in words: sections with sentences and tables, which every kind of text shows alike."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from ..analysis.advice import DEVICE_BOUND
@@ -10,69 +9,32 @@ from ..analysis.lacks import lacks
 from ..analysis.memory import EARLIER
 from ..analysis.outliers import OutlierStep
 from ..analysis.parts import WORDS, part_shares
-from ..quantity import BYTES, NANOSECONDS, percent, plain, quantity
-from .answers import Answers, MemoryUse
+from ..quantity import percent, plain
+from .answers import Answers
+from .process import garbage, gil, python, resident
+from .section import FEW, WIDEST, Section, Table, share, short, size, sparkline, time
 
 _EARLIER = "allocated before the trace"
-_BARS = "▁▂▃▄▅▆▇█"
-_WIDEST = 60
-_FEW = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Cells as text; the first column is words, the others are numbers."""
-
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A heading, sentences, and tables below them."""
-
-    title: str
-    sentences: tuple[str, ...] = ()
-    tables: tuple[Table, ...] = ()
 
 
 def sections(it: Answers) -> list[Section]:
     """What there is to say; a section of which the trace knows nothing is left out."""
     found = [
-        _overview(it), _diff(it), _advice(it), _steps(it), _ops(it), _modules(it), _devices(it), _dispatch(it),
-        _critical(it), _memory(it.memory), _gil(it), _roofline(it),
+        _overview(it), _diff(it), _advice(it), _steps(it), _ops(it), _modules(it), python(it), _devices(it),
+        _dispatch(it), _critical(it), _memory(it), gil(it), garbage(it), _roofline(it),
     ]  # fmt: skip
     return [section for section in found if section is not None]
 
 
-def sparkline(values: Sequence[float]) -> str:
-    """A bar for each value, the highest for the largest; from 0, so that small changes look small."""
-    top = max(values, default=0)
-    return "".join(_BARS[min(int(value / top * len(_BARS)), len(_BARS) - 1)] if top else _BARS[0] for value in values)
-
-
-def short(name: str) -> str:
-    """A name that fits a column; kernels' names of templates are long."""
-    return name if len(name) <= _WIDEST else f"{name[: _WIDEST - 1]}…"
-
-
-def _time(ns: float, signed: bool = False) -> str:
-    return quantity(ns, NANOSECONDS, signed)
-
-
-def _size(count: float, signed: bool = False) -> str:
-    return quantity(count, BYTES, signed)
-
-
-def _share(part: float, whole: float) -> str:
-    return f"{part / whole:.1%}" if whole else "–"
-
-
 def _overview(it: Answers) -> Section:
     summary = it.summary
-    sentences = [f"{_time(summary.span_ns)} in all, {plain(summary.ops)} ops, {summary.steps} steps."]
-    if summary.steps:
-        sentences[0] = f"{sentences[0][:-1]} of {_time(summary.step_ns)} (median)."
+    ops = [f"{plain(summary.ops)} ops"] if summary.ops else []
+    steps = [f"{summary.steps} steps of {time(summary.step_ns)} (median)"] if summary.steps else []
+    sentences = [f"{', '.join([f'{time(summary.span_ns)} in all', *ops, *steps])}."]
+    if ops and not steps:
+        sentences.append(
+            "It has no steps: call prof.step() after each, or name their function to `perflab run --step`."
+        )
     sentences += lacks(it.notes)
     if "reason" in it.notes:
         sentences.append(f"Why it was saved: {it.notes['reason']}.")
@@ -85,24 +47,24 @@ def _diff(it: Answers) -> Section | None:
     if it.diff is None:
         return None
     change = it.diff
-    worth = [line for line in change.bill if line.ns or line.count or line.bytes][: _FEW * 2]
+    worth = [line for line in change.bill if line.ns or line.count or line.bytes][: FEW * 2]
     rows = tuple(
         (
             short(line.name),
-            _time(line.ns, signed=True),
+            time(line.ns, signed=True),
             f"{plain(line.base_count)} → {plain(line.head_count)}" if line.count and line.owner == "op" else "",
-            _size(line.bytes, signed=True) if line.bytes else "",
-            _time(line.gil_wait_ns, signed=True) if line.gil_wait_ns else "",
+            size(line.bytes, signed=True) if line.bytes else "",
+            time(line.gil_wait_ns, signed=True) if line.gil_wait_ns else "",
             f"{line.kernels:+g}" if line.kernels else "",
         )
         for line in worth
     )
     rest = change.step_ns - sum(line.ns for line in worth)
     if rest and len(change.bill) > len(worth):
-        rows += (("all others", _time(rest, signed=True), "", "", "", ""),)
+        rows += (("all others", time(rest, signed=True), "", "", "", ""),)
     ratio = f" ({percent(change.head_step_ns / change.base_step_ns)})" if change.base_step_ns else ""
     without = f", without {change.left_out} that stand far out" if change.left_out else ""
-    head = f"A step takes {_time(change.base_step_ns)} → {_time(change.head_step_ns)}{ratio}{without}."
+    head = f"A step takes {time(change.base_step_ns)} → {time(change.head_step_ns)}{ratio}{without}."
     return Section("Since the base", (head, bill_sentence(it)), (Table(_BILL, rows),))
 
 
@@ -116,18 +78,18 @@ def bill_sentence(it: Answers) -> str:
     for line in it.diff.bill[:4]:
         if abs(line.ns) >= 0.02 * abs(it.diff.step_ns) and line.ns:
             more = f"{plain(abs(line.count))} {'more' if line.count > 0 else 'fewer'} " if round(line.count) else ""
-            parts.append(f"{_time(line.ns, signed=True)} {more}{short(line.name)}")
-    return f"{_time(it.diff.step_ns, signed=True)}: {', '.join(parts)}." if parts else "No line of the bill stands out."
+            parts.append(f"{time(line.ns, signed=True)} {more}{short(line.name)}")
+    return f"{time(it.diff.step_ns, signed=True)}: {', '.join(parts)}." if parts else "No line of the bill stands out."
 
 
 def _advice(it: Answers) -> Section | None:
     if not it.advice:
         return None
-    sentences = []
+    sentences, each = [], " a step" if it.summary.steps else ""
     for number, advice in enumerate(it.advice, 1):
-        saving = _size(advice.saving_bytes) if advice.saving_bytes else _time(advice.saving_ns)
+        saving = size(advice.saving_bytes) if advice.saving_bytes else time(advice.saving_ns)
         sentences.append(
-            f"{number}. {advice.title}: at most {saving} a step. {advice.evidence[:1].upper()}{advice.evidence[1:]}."
+            f"{number}. {advice.title}: at most {saving}{each}. {advice.evidence[:1].upper()}{advice.evidence[1:]}."
             + (f" Look at step {advice.step}." if advice.step is not None else "")
             + f" Try: {advice.action}."
         )
@@ -140,12 +102,12 @@ def _steps(it: Answers) -> Section | None:
         return None
     durations = [step.duration for step in it.steps]
     rows = [
-        (WORDS[part.part], _time(part.mean_ns), f"{part.share:.1%}", _time(part.least_ns), _time(part.most_ns))
+        (WORDS[part.part], time(part.mean_ns), f"{part.share:.1%}", time(part.least_ns), time(part.most_ns))
         for part in part_shares(it.steps)
     ]
     sentences = [
-        f"{_time(min(durations))} to {_time(max(durations))}, median {_time(median(durations))}:"
-        f" {sparkline(durations[:_WIDEST])}",
+        f"{time(min(durations))} to {time(max(durations))}, median {time(median(durations))}:"
+        f" {sparkline(durations[:WIDEST])}",
         *(_outlier(step) for step in it.outliers[:3]),
     ]
     table = Table(("where a step's time goes", "mean", "share", "least", "most"), tuple(rows))
@@ -154,10 +116,10 @@ def _steps(it: Answers) -> Section | None:
 
 def _outlier(step: OutlierStep) -> str:
     parts = sorted(step.parts.items(), key=lambda pair: -pair[1])
-    more = ", ".join(f"{_time(ns, signed=True)} {WORDS[part]}" for part, ns in parts[:2] if ns > 0)
-    ops = ", ".join(f"{_time(op.ns, signed=True)} {short(op.name)}" for op in step.ops[:2])
+    more = ", ".join(f"{time(ns, signed=True)} {WORDS[part]}" for part, ns in parts[:2] if ns > 0)
+    ops = ", ".join(f"{time(op.ns, signed=True)} {short(op.name)}" for op in step.ops[:2])
     return (
-        f"Step {step.number} stands out: {_time(step.duration)} in place of {_time(step.usual_ns)}: {more}"
+        f"Step {step.number} stands out: {time(step.duration)} in place of {time(step.usual_ns)}: {more}"
         + (f"; of ops {ops}" if ops else "")
         + "."
     )
@@ -171,18 +133,18 @@ def _modules(it: Answers) -> Section | None:
     known = [row for row in it.modules if row.name != "(none)"]
     if not known:
         return None
-    return Section("Modules, with their backward pass", (), (_averages("module", it.modules[:_FEW], it.ops_ns),))
+    return Section("Modules, with their backward pass", (), (_averages("module", it.modules[:FEW], it.ops_ns),))
 
 
 def _averages(what: str, rows: Sequence[OpAverage], whole: int) -> Table:
     columns: list[tuple[str, list[str], bool]] = [
-        ("self", [_time(row.self_ns) for row in rows], True),
-        ("share", [_share(row.self_ns, whole) for row in rows], True),
-        ("total", [_time(row.total_ns) for row in rows], True),
+        ("self", [time(row.self_ns) for row in rows], True),
+        ("share", [share(row.self_ns, whole) for row in rows], True),
+        ("total", [time(row.total_ns) for row in rows], True),
         ("calls", [plain(row.count) for row in rows], True),
-        ("kernels", [_time(row.kernel_ns) for row in rows], any(row.kernel_ns for row in rows)),
-        ("GIL wait", [_time(row.gil_wait_ns) for row in rows], any(row.gil_wait_ns for row in rows)),
-        ("allocated", [_size(row.allocated_bytes) for row in rows], any(row.allocated_bytes for row in rows)),
+        ("kernels", [time(row.kernel_ns) for row in rows], any(row.kernel_ns for row in rows)),
+        ("GIL wait", [time(row.gil_wait_ns) for row in rows], any(row.gil_wait_ns for row in rows)),
+        ("allocated", [size(row.allocated_bytes) for row in rows], any(row.allocated_bytes for row in rows)),
         ("GFLOP/s", [_rate(row.flops_per_s) for row in rows], any(row.flops for row in rows)),
         ("GB/s", [_rate(row.bytes_per_s) for row in rows], any(row.moved_bytes for row in rows)),
     ]
@@ -206,9 +168,9 @@ def _devices(it: Answers) -> Section | None:
         ("device", "span", "busy", "computing", "communication", "exposed", "copies", "exposed", "idle"),
         tuple(
             (
-                use.name, _time(use.span_ns), _share(use.busy_ns, use.span_ns), _time(use.compute_ns),
-                _time(use.communication_ns), _time(use.exposed_communication_ns), _time(use.copy_ns),
-                _time(use.exposed_copy_ns), _time(use.idle_ns),
+                use.name, time(use.span_ns), share(use.busy_ns, use.span_ns), time(use.compute_ns),
+                time(use.communication_ns), time(use.exposed_communication_ns), time(use.copy_ns),
+                time(use.exposed_copy_ns), time(use.idle_ns),
             )
             for use in it.devices
         ),
@@ -216,9 +178,9 @@ def _devices(it: Answers) -> Section | None:
     idle = Table(
         ("idle before", "because of", "time", "gaps", "device"),
         tuple(
-            (short(cause.owner), _CAUSES[cause.cause], _time(cause.ns), plain(cause.count), use.name)
+            (short(cause.owner), _CAUSES[cause.cause], time(cause.ns), plain(cause.count), use.name)
             for use in it.devices
-            for cause in use.idle[:_FEW]
+            for cause in use.idle[:FEW]
         ),
     )
     first = it.devices[0]
@@ -243,54 +205,48 @@ def _dispatch(it: Answers) -> Section | None:
     found = it.dispatch
     if found is None or it.devices:
         return None
-    head = f"Kernels take {_time(found.kernel_ns)}; ops take {_time(found.dispatch_ns)} beside them."
+    head = f"Kernels take {time(found.kernel_ns)}; ops take {time(found.dispatch_ns)} beside them."
     rows = tuple(
-        (short(op.name), _time(op.dispatch_ns), _time(op.dispatch_ns / op.count), plain(op.count), _time(op.kernel_ns))
-        for op in found.ops[:_FEW]
+        (short(op.name), time(op.dispatch_ns), time(op.dispatch_ns / op.count), plain(op.count), time(op.kernel_ns))
+        for op in found.ops[:FEW]
     )
     return Section("Dispatch", (head,), (Table(("op", "beside kernels", "a call", "calls", "kernels"), rows),))
 
 
 def _critical(it: Answers) -> Section | None:
-    if it.critical_tracks < 2:  # a thread that nobody woke is its own path: the ops tell it
+    if it.critical_tracks < 2 or not it.ops:  # a thread that nobody woke is its own path: the ops tell it
         return None
     rows = tuple(
-        (short(owner.name), owner.where.replace("_", " "), _time(owner.ns), _share(owner.ns, it.critical_ns))
-        for owner in it.critical_path[:_FEW]
+        (short(owner.name), owner.where.replace("_", " "), time(owner.ns), share(owner.ns, it.critical_ns))
+        for owner in it.critical_path[:FEW]
     )
     return Section("Critical path", (), (Table(("what the end waited for", "where", "time", "share"), rows),))
 
 
-def _memory(use: MemoryUse | None) -> Section | None:
+def _memory(it: Answers) -> Section | None:
+    use, of_process = it.memory, resident(it)
     if use is None:
-        return None
+        return Section("Memory", (of_process,)) if of_process else None
     peak = use.peak
-    sentences = [f"{_size(peak.bytes)} at the peak: {sparkline(use.curve)}"]
+    sentences = [f"{size(peak.bytes)} at the peak: {sparkline(use.curve)}"]
     if use.fragmentation:
         sentences.append(f"Of what was reserved then, {use.fragmentation:.0%} was not in use.")
     if use.growth.leak_bytes:
-        owners = ", ".join(f"{_size(one.bytes)} {one.op} in {one.module}" for one in use.growth.survivors[:3])
-        sentences.append(f"Each step leaves {_size(use.growth.leak_bytes)} behind: {owners}.")
+        owners = ", ".join(f"{size(one.bytes)} {one.op} in {one.module}" for one in use.growth.survivors[:3])
+        sentences.append(f"Each step leaves {size(use.growth.leak_bytes)} behind: {owners}.")
+    sentences += [of_process] if of_process else []
     tables = tuple(
         Table(
             (f"at the peak, by {what}", "bytes", "share"),
             tuple(
-                (short(_EARLIER if name == EARLIER else name), _size(size), _share(size, peak.bytes))
-                for name, size in list(shares.items())[:_FEW]
+                (short(_EARLIER if name == EARLIER else name), size(held), share(held, peak.bytes))
+                for name, held in list(shares.items())[:FEW]
             ),
         )
         for what, shares in (("category", peak.by_category), ("module", peak.by_module), ("op", peak.by_op))
         if len(shares) > 1
     )
     return Section("Memory", tuple(sentences), tables)
-
-
-def _gil(it: Answers) -> Section | None:
-    if not it.summary.gil_wait_ns:
-        return None
-    rows = tuple((short(pair.waiter), pair.holder, _time(pair.ns), plain(pair.waits)) for pair in it.gil[:_FEW])
-    head = f"All threads together waited for it for {_time(it.summary.gil_wait_ns)}."
-    return Section("The GIL", (head,), (Table(("waited", "while held by", "time", "waits"), rows),) if rows else ())
 
 
 def _roofline(it: Answers) -> Section | None:
@@ -301,10 +257,10 @@ def _roofline(it: Answers) -> Section | None:
     other = "A trace that another machine recorded is not to be held against these: name its own with --ceilings."
     rows = tuple(
         (
-            short(op.name), _time(op.ns), plain(op.count), f"{op.intensity:.2g}", op.bound,
-            f"{op.of_ceiling:.0%}", _time(op.saving_ns),
+            short(op.name), time(op.ns), plain(op.count), f"{op.intensity:.2g}", op.bound,
+            f"{op.of_ceiling:.0%}", time(op.saving_ns),
         )
-        for op in it.roofline[:_FEW]
+        for op in it.roofline[:FEW]
     )  # fmt: skip
     return Section(
         "Roofline",

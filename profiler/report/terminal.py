@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from .sections import Section, Table
+from .section import Section, Table
 
 _INDENT, _NARROWEST = 2, 14
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from perflab.profiler import profile
+from perflab.profiler import TraceBuilder, Track, profile
+from perflab.profiler.analysis.garbage import Garbage, garbage
 from perflab.profiler.analysis.parts import step_parts
 from perflab.profiler.garbage import GarbageRecorder
 from perflab.profiler.resident import ResidentMemory
@@ -90,3 +91,12 @@ def test_where_the_system_does_not_say_it_there_is_none(monkeypatch: pytest.Monk
 
     monkeypatch.setattr("os.open", refuse)
     assert ResidentMemory().read(1) == []
+
+
+def test_collections_by_generation() -> None:
+    builder = TraceBuilder()
+    for generation, start, duration, collected in ((0, 0, 5, 1), (2, 10, 50, 30), (0, 70, 7, 2)):
+        args = {"Generation": generation, "Collected": collected, "Uncollectable": 0}
+        builder.slice(f"gc generation {generation}", start, duration, track=Track(1, 1), category="gc", args=args)
+    assert garbage(builder.build()) == [Garbage(2, 1, 50, 50, 30), Garbage(0, 2, 12, 7, 3)]
+    assert garbage(TraceBuilder().build()) == []

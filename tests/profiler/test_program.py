@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from perflab.profiler import Trace, chrome
+from perflab.profiler.analysis.functions import python_functions
+from perflab.profiler.analysis.garbage import garbage
 from perflab.profiler.analysis.steps import steps
 
+PROGRAMS = Path(__file__).parent.parent / "data" / "programs"
 NUMPY = """
 import sys, threading, hashlib
 import numpy as np
@@ -91,12 +94,12 @@ def test_calls_of_a_named_function_are_steps(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     trace = trace_of(tmp_path, "steps.json")
     found = steps(trace)
-    assert [step.number for step in found] == [0, 1, 2, 3, 4, 5]  # 0 is what comes before the first call
+    assert [step.number for step in found] == [0, 1, 2, 3, 4]  # what comes before the first call is in none
     names = trace.name_of(trace.select("cpu_op"))
     starts = trace.slices.start[trace.select("cpu_op")]
     products = [int(start) for start, name in zip(starts, names, strict=True) if name == "square"]
     assert len(products) == 5
-    for step, at in zip(found[1:], products, strict=True):
+    for step, at in zip(found, products, strict=True):
         assert step.start <= at < step.start + step.duration
 
 
@@ -107,6 +110,32 @@ def test_a_module_and_what_asyncio_runs(tmp_path: Path) -> None:
     done = run(tmp_path, "-m", "tool")
     assert (done.returncode, done.stdout) == (0, "1998000\ntool tool.__main__\n"), done.stderr
     trace_of(tmp_path)
+
+
+def report(folder: Path) -> str:
+    perflab = Path(sys.executable).with_name("perflab")
+    found = subprocess.run(
+        [perflab, "report", "trace.json.gz", "--format", "markdown"], cwd=folder, capture_output=True
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout.decode()
+
+
+def test_a_numpy_program_is_told_by_its_functions(tmp_path: Path) -> None:
+    done = run(tmp_path, str(PROGRAMS / "clusters.py"))
+    assert (done.returncode, done.stdout) == (0, "12 clusters of 20000 points\n"), done.stderr
+    trace = trace_of(tmp_path)
+    functions = {each.name: each for each in python_functions(trace)}
+    assert Path(functions["new_centers"].file) == PROGRAMS / "clusters.py"
+    assert functions["main"].total_ns >= functions["new_centers"].total_ns > 0
+    outermost = trace.slices.parent[trace.select(category="python_function")] < 0
+    assert not {"_ended", "run"} & set(trace.name_of(trace.select(category="python_function")[outermost]))
+    assert sum(each.count for each in garbage(trace)) > 8  # of 16,000 objects in cycles
+    times, resident = trace.counter("RSS")
+    assert len(times) >= 2 and resident.min() > 2**20
+    text = report(tmp_path)
+    for told in ("new_centers (clusters.py:22)", "## The GIL", "MainThread held it for", "The process had"):
+        assert told in text
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from perflab.profiler import Trace, TraceBuilder, Track, ceilings, chrome, cli
 from perflab.profiler.ceilings import Ceilings
 from perflab.profiler.report.answers import answers
 from perflab.profiler.report.markdown import markdown
-from perflab.profiler.report.sections import Section, Table, sections, sparkline
+from perflab.profiler.report.section import Section, Table, sparkline
+from perflab.profiler.report.sections import sections
 
 MAIN, DEVICE = Track(1, 1, "main", "python"), Track(0, 7, "stream 7", "python")
 ROOF = Ceilings("0" * 16, "a CPU", 100e9, 10e9)
@@ -122,7 +123,7 @@ def test_a_device_has_its_section() -> None:
 
 def test_an_empty_trace_has_an_overview() -> None:
     (section,) = sections(answers(TraceBuilder().build()))
-    assert section == Section("Overview", ("0 ns in all, 0 ops, 0 steps.",))
+    assert section == Section("Overview", ("0 ns in all.",))
 
 
 def test_a_name_is_no_markup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,3 +159,46 @@ def test_sparklines() -> None:
     assert sparkline([0, 1, 4, 8]) == "▁▂▅█"
     assert sparkline([0, 0]) == "▁▁"
     assert sparkline([]) == ""
+
+
+def test_a_program_without_ops_is_told_by_its_functions_the_gil_and_garbage() -> None:
+    builder = TraceBuilder({"gil": "exact"})
+    main, other, stack = Track(1, 1, "main"), Track(1, 2, "worker"), Track(1, 20_000_001, "main Python")
+    gil = Track(1, 10_000_001, "main GIL"), Track(1, 10_000_002, "worker GIL")
+    for time, size in ((0, 2**20), (5_000_000, 4 * 2**20), (10_000_000, 3 * 2**20)):
+        builder.counter("RSS", time, size, track=main)
+    builder.slice("work", 0, 10_000_000, track=stack, category="python_function", args={"file": "a.py", "line": 3})
+    builder.slice("GIL held", 0, 6_000_000, track=gil[0], category="gil", args={"Thread": 1})
+    builder.slice("GIL wait", 5_000_000, 1_000_000, track=gil[1], category="gil", args={"Thread": 2})
+    builder.slice("GIL held", 6_000_000, 500_000, track=gil[1], category="gil", args={"Thread": 2})
+    builder.flow("gil", 2, 1)
+    args = {"Generation": 2, "Collected": 7, "Uncollectable": 0}
+    builder.slice("gc generation 2", 1_000_000, 2_000_000, track=main, category="gc", args=args)
+    builder.slice("sleep", 0, 10, track=other, category="user_annotation")
+    found = {section.title: section for section in sections(answers(builder.build()))}
+    assert found["Overview"].sentences == ("10 ms in all.",)
+    assert found["Two things to do"].sentences == (
+        "1. Look at work (a.py:3) first: at most 10 ms. Its own code takes 10 ms of 10 ms (100%). Try: do its loops in"
+        " NumPy or another library, or less often.",
+        "2. Collect garbage less often: at most 2 ms. Garbage collections take 2 ms of 10 ms (20%). Try: gc.freeze()"
+        " after the set-up, and gc.collect() by hand between steps with the collector off.",
+    )
+    assert found["Python"].tables == (
+        Table(("function", "self", "share", "total"), (("work (a.py:3)", "10 ms", "100.0%", "10 ms"),)),
+    )
+    assert found["The GIL"].sentences == (
+        "main held it for 60.0% of the time.",
+        "All threads together waited for it for 1 ms.",
+    )
+    threads, pairs = found["The GIL"].tables
+    assert threads.rows == (
+        ("main", "6 ms", "60.0%", "6 ms", "0 ns", "0 ns", "1"),
+        ("worker", "500 us", "5.0%", "500 us", "1 ms", "1 ms", "1"),
+    )
+    assert pairs.rows == (("worker", "main", "1 ms", "1"),)
+    assert found["Garbage"].sentences == ("Collections took 2 ms, 20.0% of the time, and freed 7 objects.",)
+    assert found["Garbage"].tables[0].rows == (("2", "2 ms", "2 ms", "1", "7"),)
+    assert (
+        found["Memory"].sentences[0].startswith("The process had 1 MiB at first, 4 MiB at most and 3 MiB at the end: ")
+    )
+    assert "Ops" not in found and "Critical path" not in found

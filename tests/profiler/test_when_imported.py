@@ -1,0 +1,57 @@
+"""What happens when a module has been imported."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from perflab.profiler.when_imported import when_imported
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of one that can be imported, and was not."""
+    (tmp_path / "imported_later.py").write_text("value = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "imported_later", raising=False)
+    return "imported_later"
+
+
+def test_it_is_called_once_when_the_import_has_ended(module: str) -> None:
+    found: list[int] = []
+    before = list(sys.meta_path)
+    with when_imported(module, lambda: found.append(sys.modules[module].value)):
+        import json  # noqa: F401
+
+        assert found == []
+        loaded = importlib.import_module(module)
+        assert found == [1]
+        importlib.import_module(module)
+    assert found == [1] and sys.meta_path == before
+    assert type(loaded.__loader__).__name__ == "SourceFileLoader"
+    assert loaded.__spec__ is not None and loaded.__spec__.loader is loaded.__loader__
+    assert importlib.reload(loaded).value == 1 and found == [1]
+
+
+def test_a_module_that_is_there_is_there_at_once() -> None:
+    found: list[str] = []
+    with when_imported("sys", lambda: found.append("sys")):
+        assert found == ["sys"]
+    assert found == ["sys"]
+
+
+def test_what_is_never_imported_leaves_nothing_behind(module: str) -> None:
+    before = list(sys.meta_path)
+    with when_imported(module, lambda: pytest.fail("it was not imported")):
+        pass
+    assert sys.meta_path == before
+    importlib.import_module(module)
+
+
+def test_a_module_that_is_not_there_or_fails_is_not_called_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fails_to_import.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, error in (("no_such_module_at_all", ImportError), ("fails_to_import", ZeroDivisionError)):
+        with when_imported(name, lambda: pytest.fail("it was not imported")), pytest.raises(error):
+            importlib.import_module(name)

@@ -1,0 +1,63 @@
+"""`perflab run` on a PyTorch program as it is."""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from perflab.profiler import Trace, chrome
+from perflab.profiler.analysis.parts import step_parts
+from perflab.profiler.analysis.steps import steps
+from perflab.profiler.torch_track import UNCERTAINTY
+
+pytestmark = pytest.mark.torch
+
+PROGRAMS = Path(__file__).parent.parent / "data" / "programs"
+PERFLAB = Path(sys.executable).with_name("perflab")
+
+
+def run(folder: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], Trace]:
+    pytest.importorskip("torch")
+    done = subprocess.run([PERFLAB, "run", *arguments], cwd=folder, capture_output=True, text=True)
+    return done, chrome.read(folder / "trace.json.gz")
+
+
+def test_ops_are_recorded_from_the_import_on_and_the_optimizer_ends_steps(tmp_path: Path) -> None:
+    done, trace = run(tmp_path, str(PROGRAMS / "digits.py"))
+    assert (done.returncode, done.stdout[:8]) == (0, "20 steps"), done.stderr
+    trace.check()
+    ops = Counter(trace.name_of(trace.select(category="cpu_op")))
+    assert ops["aten::linear"] == 40 and ops["aten::addmm"] == 40
+    assert trace.metadata[UNCERTAINTY] > 0 and trace.metadata["gil"] == "exact"
+    assert [step.number for step in steps(trace)] == list(range(19))  # the first of the 20 ends before step 0
+    for step in step_parts(trace):
+        assert step.forward_ns > 0 and step.backward_ns > 0 and step.optimizer_ns > 0 and step.data_wait_ns > 0
+    assert "train_step" in trace.name_of(trace.select(category="python_function"))
+    found = subprocess.run([PERFLAB, "report", "trace.json.gz"], cwd=tmp_path, capture_output=True, text=True)
+    assert "19 steps" in found.stdout and "aten::addmm" in found.stdout and "Python" in found.stdout
+
+
+def test_a_named_function_makes_the_steps(tmp_path: Path) -> None:
+    done, trace = run(tmp_path, "--step", "train_step", str(PROGRAMS / "digits.py"))
+    assert done.returncode == 0, done.stderr
+    assert [step.number for step in steps(trace)] == list(range(20))
+    begins = trace.slices.start[trace.select(name="aten::cross_entropy_loss")]
+    for step, begin in zip(steps(trace), begins.tolist(), strict=True):
+        assert step.start <= begin < step.start + step.duration
+
+
+def test_a_program_that_profiles_itself_with_torch_keeps_its_profile(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "import torch\n"
+        "torch.relu(torch.ones(2))\n"
+        "with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as own:\n"
+        "    torch.tanh(torch.ones(2))\n"
+        "print([event.name for event in own.events()].count('aten::tanh'))\n"
+    )
+    done, trace = run(tmp_path, "own.py")
+    assert (done.returncode, done.stdout) == (0, "1\n"), done.stderr
+    ops = Counter(trace.name_of(trace.select(category="cpu_op")))
+    assert (ops["aten::relu"], ops["aten::tanh"]) == (1, 0)
+    assert trace.metadata["torchTrouble"].startswith("the program started torch.profiler")
