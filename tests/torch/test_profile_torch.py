@@ -312,7 +312,7 @@ def test_it_is_written_and_read_and_answers(torch: Any, step: Callable[[], None]
     base, head = traces
     change = diff(base, head)
     relu = next(line for line in change.bill if line.name == "aten::relu")
-    assert relu.count == 3 and relu.ns > 0
+    assert (relu.base_count, relu.head_count) == (1, 4)
     assert sum(line.ns for line in change.bill) == pytest.approx(change.step_ns)
     told = answers(head, base=base)
     assert told.summary.steps == 10 and told.memory is not None and asdict(told)["ops"]
