@@ -275,8 +275,7 @@ class _Conversion:
 
     def _add_kernels(self, ops: Stretch) -> None:
         kernels = ops.at(ops["flags"] & HAS_KERNEL > 0)
-        handles = self._add(kernels, kernel_begins(kernels, self._ns), "t2", self._names_of_kernels(kernels), "kernel")
-        self._builder.slice_args("External id", handles, kernels.number + 1)
+        self._add(kernels, kernel_begins(kernels, self._ns), "t2", self._names_of_kernels(kernels), "kernel")
 
     def _add(self, events: Stretch, start: Int64s, end: str, names: Int64s, category: str) -> Int64s:
         """Slices from `start`, in ns, to one of the stamps of each event; their handles."""

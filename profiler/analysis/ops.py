@@ -13,7 +13,7 @@ from .gil import thread_tracks, wait_rows
 from .steps import step_names
 
 MEMORY = "[memory]"  # name of the instants that are allocations and frees, as torch.profiler writes them
-NUMBER = "External id"  # argument of an op that was dispatched, and of its kernel
+NUMBER = "External id"  # argument of an op that was dispatched
 OPS = ("cpu_op", "Operator")  # the second is what early Kineto wrote
 KERNELS = ("kernel", "Kernel")
 

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import IO, BinaryIO
 
+from isal import isal_zlib
+
 from ..errors import TraceFormatError
 from .findings import Findings
 
@@ -111,7 +113,7 @@ class Unpacker:
                     for out in member.unpack(data):
                         produced = True
                         yield out
-                except (zlib.error, OSError, ValueError) as error:
+                except (isal_zlib.error, OSError, ValueError) as error:
                     if not produced:
                         raise TraceFormatError(
                             f"{self.name}: the {what} data is damaged ({error}); copy the trace again"
@@ -181,7 +183,7 @@ class _Gzip:
     """One gzip member."""
 
     def __init__(self) -> None:
-        self._made = zlib.decompressobj(31)
+        self._made = isal_zlib.decompressobj(31)
         self.begun = False
 
     def unpack(self, data: bytes) -> Iterator[bytes]:

@@ -89,7 +89,7 @@ def test_an_op_has_its_kernel_inside_and_torchs_arguments() -> None:
         "Input type": ["float", "long int"],
         "Module Hierarchy": "block.0",
     }
-    assert trace.args_of(1) == {"External id": 1}
+    assert trace.args_of(1) == {}
     assert trace.tracks == [Track(40, 40, "MainThread", "python")]
 
 
