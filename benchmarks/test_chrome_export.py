@@ -38,7 +38,7 @@ def cost(work: Callable[[], object]) -> tuple[float, int]:
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of memory is read from /proc")
 def test_export_of_a_million_ops(measure: Measure, tmp_path: Path) -> None:
     """From the end of a recording of ops, kernels and memory to the whole file: what a user waits for."""
-    session = recorded(measure.ours, OPS)
+    session = recorded(measure.ours, OPS, profile())
     grown = []
 
     def export_to(path: Path) -> Callable[[], float]:
@@ -58,7 +58,8 @@ def test_export_of_a_million_ops(measure: Measure, tmp_path: Path) -> None:
     read = min(cost(lambda path=path: chrome.read(path))[0] for path in (plain, packed))  # type: ignore[misc]
     growth = max(grown)
     measure.benchmark.extra_info |= {"events a second": rates, "memory growth": growth, "making the trace": made}
-    plain.unlink(), packed.unlink()
+    plain.unlink()
+    packed.unlink()
     size = bytes_an_event(measure.ours, tmp_path)
     theirs = torch_export(measure, tmp_path) if measure.torch else ("", "")
     measure.table.figures += [
@@ -83,9 +84,9 @@ def goal(what: str, ours: str, goal: str, met: bool, peer: str = "") -> Figure:
     return Figure(what, ours, peer, goal=goal, met=met)
 
 
-def recorded(runtime: Any, count: int, **options: bool) -> profile:
+def recorded(runtime: Any, count: int, session: profile) -> profile:
     ones = runtime.ones((1, 1))
-    with profile(**options) as session:
+    with session:
         for _ in range(count):
             ones + ones
     return session
@@ -99,7 +100,7 @@ def events_in(path: Path) -> int:
 def bytes_an_event(runtime: Any, folder: Path) -> float:
     """With what PyTorch records by default: no shapes, no memory."""
     path = folder / "small.json"
-    recorded(runtime, TORCH_OPS, record_shapes=False, profile_memory=False).export_chrome_trace(path)
+    recorded(runtime, TORCH_OPS, profile(record_shapes=False, profile_memory=False)).export_chrome_trace(path)
     return path.stat().st_size / events_in(path)
 
 

@@ -70,7 +70,10 @@ _LEVEL = 2  # as small as level 1 of zlib, four times as fast; level 3 saves not
 
 
 def _open(path: Path, compress: bool) -> BinaryIO:
-    return igzip.open(path, "wb", compresslevel=_LEVEL) if compress else open(path, "wb")
+    if not compress:
+        return open(path, "wb")
+    packed: BinaryIO = igzip.open(path, "wb", compresslevel=_LEVEL)  # type: ignore[no-untyped-call]
+    return packed
 
 
 def encode(trace: Trace | Pages) -> Iterator[bytes]:

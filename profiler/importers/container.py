@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, cast
 
 from isal import isal_zlib
 
@@ -24,6 +24,7 @@ PIECE = 1 << 20  # bytes
 _HEAD = 512  # bytes that tell the formats apart
 _SPOOLED = 1 << 24  # bytes of an archive that are held in memory
 _LAYERS = 4
+_IsalError = cast(type[Exception], isal_zlib.error)  # its stub calls it an instance
 # What the standard library raises of archives that were tampered with.
 _DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
@@ -113,7 +114,7 @@ class Unpacker:
                     for out in member.unpack(data):
                         produced = True
                         yield out
-                except (isal_zlib.error, OSError, ValueError) as error:
+                except (_IsalError, OSError, ValueError) as error:
                     if not produced:
                         raise TraceFormatError(
                             f"{self.name}: the {what} data is damaged ({error}); copy the trace again"
