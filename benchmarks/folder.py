@@ -45,7 +45,22 @@ def _benchmark(trace: Path) -> str:
 def judge_measured(base: Measured, head: Measured, options: GateOptions, notes: Sequence[str] = ()) -> GateReport:
     """Judges the runs of one folder against those of another; the traces of what regressed tell the causes."""
     report = judge(base.runs, head.runs, options, notes=notes)
-    return replace(report, findings=tuple(_explained(finding, base, head) for finding in report.findings))
+    findings = tuple(_explained(finding, base, head) for finding in report.findings)
+    return replace(report, findings=findings, notes=(*report.notes, *shared_causes(findings)))
+
+
+def shared_causes(findings: Sequence[Finding]) -> list[str]:
+    """A sentence for each op that makes up most of several regressions: they are one thing to mend."""
+    regressed: dict[str, list[str]] = {}
+    for finding in findings:
+        ops = [cause for cause in finding.causes.grew if cause.kind == "op"] if finding.causes else []
+        if ops:
+            regressed.setdefault(ops[0].name, []).append(finding.benchmark.name)
+    return [
+        f"{len(names)} regressions have one cause, {op}: {', '.join(names)}."
+        for op, names in regressed.items()
+        if len(names) > 1
+    ]
 
 
 def _explained(finding: Finding, base: Measured, head: Measured) -> Finding:

@@ -57,7 +57,7 @@ class Finding:
         comparison: None where nothing could be compared.
         corrected_p: the comparison's p-value, corrected for the number of benchmarks.
         min_effect: the smallest change that matters, where the benchmark says so itself.
-        since: in a history, the first commit on the new level.
+        since: in a history, the first commit on the new level; for a drift, the release.
         causes: what traces of this benchmark on both sides say about the difference; None without them.
     """
 
@@ -114,7 +114,9 @@ class GateReport:
     def exit_code(self) -> Exit:
         if any(finding.verdict == Verdict.REGRESSION for finding in self.findings):
             return Exit.REGRESSION
-        if self.problem or not self.findings or any(finding.reason for finding in self.findings):
+        if self.problem or any(finding.reason for finding in self.findings):
+            return Exit.COULD_NOT_JUDGE
+        if all(finding.verdict == Verdict.NEW for finding in self.findings):  # or nothing was found at all
             return Exit.COULD_NOT_JUDGE
         return Exit.PASS
 
@@ -126,8 +128,9 @@ ORDER = (
     Verdict.WAIVED,
     Verdict.NOT_COMPARABLE,
     Verdict.MISSING,
-    Verdict.NO_BASELINE,
     Verdict.NOT_ENOUGH_SAMPLES,
+    Verdict.DRIFT,
+    Verdict.NEW,
     Verdict.IMPROVEMENT,
     Verdict.NO_CHANGE,
 )
@@ -218,7 +221,7 @@ def _findings(base: Sequence[Run], head: Sequence[Run], options: GateOptions) ->
 
 def _with_renames(findings: Sequence[Finding]) -> list[Finding]:
     """The findings with a hint where one that is missing looks like one that is new."""
-    new = {each.benchmark.name: each.benchmark for each in findings if each.verdict == Verdict.NO_BASELINE}
+    new = {each.benchmark.name: each.benchmark for each in findings if each.verdict == Verdict.NEW}
     hinted = []
     for finding in findings:
         if finding.verdict == Verdict.MISSING:
@@ -274,10 +277,10 @@ def _by_benchmark(runs: Sequence[Run]) -> dict[Key, list[Result]]:
     return found
 
 
-def _refusal(benchmark: Benchmark, base: Sequence[float], head: Sequence[float]) -> tuple[Verdict, str] | None:
-    """Verdict and sentence where the two cannot be compared at all."""
+def _refusal(benchmark: Benchmark, base: Sequence[float], head: Sequence[float]) -> tuple[Verdict, str | None] | None:
+    """Verdict where the two cannot be compared at all, and a sentence where that is no pass."""
     if not base:
-        return Verdict.NO_BASELINE, "The baseline has no result of it: measure it at the base commit too."
+        return Verdict.NEW, None
     if not head:
         return (
             Verdict.MISSING,

@@ -56,6 +56,14 @@ def ancestors(folder: Path, commit: str) -> list[str]:
     return git(folder, "rev-list", "--topo-order", commit, "--").splitlines()
 
 
+def last_tag(folder: Path, commit: str) -> str | None:
+    """The nearest tag behind a commit, not on it; None without one."""
+    try:
+        return git(folder, "describe", "--tags", "--abbrev=0", f"{commit}^")
+    except GitError:
+        return None
+
+
 def merge_base(folder: Path, ours: str, theirs: str) -> str:
     """The newest commit that both have behind them: what a branch is fairly held against."""
     try:

@@ -16,7 +16,12 @@ from .stats import Verdict
 FORMAT = "perflab.gate"
 VERSION = 1
 NOTHING = "-"
-PASSING = {Verdict.IMPROVEMENT: "improved", Verdict.WAIVED: "waived"}
+PASSING = {
+    Verdict.IMPROVEMENT: "improved",
+    Verdict.WAIVED: "waived",
+    Verdict.NEW: "new",
+    Verdict.DRIFT: "worse than at the last release",
+}
 
 
 def markdown(report: GateReport) -> str:

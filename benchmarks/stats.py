@@ -40,10 +40,11 @@ class Verdict(StrEnum):
 
     REGRESSION = "regression"
     WAIVED = "waived"
+    DRIFT = "drift"
     IMPROVEMENT = "improvement"
     NO_CHANGE = "no change"
     NOT_ENOUGH_SAMPLES = "not enough samples"
-    NO_BASELINE = "no baseline"
+    NEW = "new"
     MISSING = "missing"
     NOT_COMPARABLE = "not comparable"
 

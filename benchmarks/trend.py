@@ -7,10 +7,12 @@ going on is not held against each commit that follows.
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .gate import Finding, GateOptions, GateReport, Side, by_rank, moved_together
 from .history import ALPHA, BEFORE, LEAST_BEFORE, MIN_EFFECT, RECENT, ChangePoint, change_points
+from .ledger import AROUND, Release, drift
+from .quantity import percent
 from .result import Benchmark
 from .stats import Comparison, Verdict
 
@@ -31,12 +33,14 @@ def judge_history(
     machine: str,
     min_effect: float = MIN_EFFECT,
     notes: Sequence[str] = (),
+    release: Release | None = None,
 ) -> GateReport:
     """Judges commit `head` against the commits before it.
 
     Args:
         series: what each benchmark measured on one machine, in the order of the commits, the newest last.
         notes: sentences for the report.
+        release: the last one before head; what got worse since then is a drift.
     """
     changes = {
         benchmark: change_points([each.value for each in measured], min_effect)
@@ -49,7 +53,11 @@ def judge_history(
         if len(measured) < NEEDED and measured[-1].commit == head:
             young += 1
             continue
-        findings.append(_finding(benchmark, measured, head, changes.get(benchmark, [])))
+        finding = _finding(benchmark, measured, head, changes.get(benchmark, []))
+        if release is not None and finding.verdict == Verdict.NO_CHANGE:
+            finding, said = _drifted(finding, measured, release, min_effect)
+            notes = (*notes, *said)
+        findings.append(finding)
     commits = {each.commit for measured in series.values() for each in measured}
     problem = None
     if head not in commits:
@@ -93,6 +101,30 @@ def _finding(benchmark: Benchmark, measured: Sequence[Measured], head: str, chan
         change.p_value,
         since=measured[change.index].commit,
     )
+
+
+def _drifted(
+    finding: Finding, measured: Sequence[Measured], release: Release, min_effect: float
+) -> tuple[Finding, list[str]]:
+    """The finding as a drift where it got worse since the release, with a sentence on its best level."""
+    values = [each.value for each in measured]
+    released = sum(each.commit in release.commits for each in measured)
+    found = drift(values, released, finding.benchmark.direction, min_effect)
+    if found is None:
+        return finding, []
+    before, after = values[max(0, released - AROUND) : released], values[-RECENT:]
+    said = f"{finding.benchmark.name} drifted: {percent(found.since.ratio)} since {release.name}"
+    said += f", {percent(found.best)} worse than its best." if found.best >= 1 + min_effect else "."
+    drifting = replace(
+        finding,
+        verdict=Verdict.DRIFT,
+        base=statistics.median(before),
+        head=statistics.median(after),
+        comparison=found.since,
+        corrected_p=found.since.p_value,
+        since=release.name,
+    )
+    return drifting, [said]
 
 
 def _together(

@@ -6,6 +6,12 @@ metric = "s"              # the benchmark's unit
 ceiling = 1.10            # how many times the base it may take
 expires = 2026-12-31      # the last day on which it counts
 reason = "the new padding is right and slower; #123"
+
+A benchmark that head has no result of, on purpose, is named as well:
+
+[[removed]]
+benchmark = "benchmarks/test_step.py::test_step[rnn]"
+reason = "the lstm's covers it"
 """
 
 import tomllib
@@ -13,12 +19,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .errors import BenchmarkFormatError
 from .gate import GateReport, by_rank
 from .quantity import percent
 from .stats import Verdict
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +46,27 @@ class Waiver:
             raise BenchmarkFormatError(f"the waiver for {self.benchmark} has no reason; say why it is allowed")
 
 
-def read(path: Path) -> Sequence[Waiver]:
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A benchmark that was taken away, or renamed, on purpose."""
+
+    benchmark: str
+    reason: str
+
+    def __post_init__(self) -> None:
+        if not self.reason.strip():
+            raise BenchmarkFormatError(f"that {self.benchmark} is removed has no reason; say why it is gone")
+
+
+@dataclass(frozen=True, slots=True)
+class Waivers:
+    """What a file allows."""
+
+    slower: Sequence[Waiver] = ()
+    removed: Sequence[Removed] = ()
+
+
+def read(path: Path) -> Waivers:
     """The waivers of that file.
 
     Raises:
@@ -46,33 +74,39 @@ def read(path: Path) -> Sequence[Waiver]:
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-        items = data.pop("waiver", [])
-        if data or not isinstance(items, list):
-            raise BenchmarkFormatError("it holds more than [[waiver]] tables; give one for each benchmark")
-        return [_waiver(item) for item in items]
+        slower, removed = data.pop("waiver", []), data.pop("removed", [])
+        if data or not isinstance(slower, list) or not isinstance(removed, list):
+            raise BenchmarkFormatError("it holds more than [[waiver]] and [[removed]]; give a table for each benchmark")
+        return Waivers([_table(Waiver, item) for item in slower], [_table(Removed, item) for item in removed])
     except OSError as error:
         raise BenchmarkFormatError(f"{path}: {error.strerror}; name a file of waivers") from None
     except (ValueError, BenchmarkFormatError) as error:
         raise BenchmarkFormatError(f"{path}: {error}") from None
 
 
-def _waiver(item: Any) -> Waiver:
-    kinds: dict[str, Any] = {"benchmark": str, "metric": str, "ceiling": int | float, "expires": date, "reason": str}
-    names = [field.name for field in fields(Waiver)]
+KINDS: dict[str, Any] = {"benchmark": str, "metric": str, "ceiling": int | float, "expires": date, "reason": str}
+
+
+def _table(kind: type[T], item: Any) -> T:
+    names = [field.name for field in fields(kind)]
     if not isinstance(item, dict) or sorted(item) != sorted(names):
-        raise BenchmarkFormatError(f"a waiver has {', '.join(names)}, no more and no less")
-    for name, kind in kinds.items():
-        if not isinstance(item[name], kind) or isinstance(item[name], datetime):
+        raise BenchmarkFormatError(f"a {kind.__name__.lower()} has {', '.join(names)}, no more and no less")
+    for name in names:
+        if not isinstance(item[name], KINDS[name]) or isinstance(item[name], datetime):
             raise BenchmarkFormatError(f"{name} is {item[name]!r}; look at the example in docs/gate.md")
-    return Waiver(**item)
+    return kind(**item)
 
 
-def waive(report: GateReport, waivers: Sequence[Waiver], today: date) -> GateReport:
-    """The report with the regressions that a waiver covers today marked as waived, and a sentence on each waiver that
-    covered one, expired, or names nothing that was judged."""
-    by_name = {(waiver.benchmark, waiver.metric): waiver for waiver in waivers}
+def waive(report: GateReport, waivers: Waivers, today: date) -> GateReport:
+    """The report with the regressions that a waiver covers today, and what was removed, marked as waived, and a
+    sentence on each that covered one, expired, or names nothing that was judged."""
+    by_name = {(waiver.benchmark, waiver.metric): waiver for waiver in waivers.slower}
+    removed = {each.benchmark: each.reason for each in waivers.removed}
     findings, notes = [], []
     for finding in report.findings:
+        if finding.verdict == Verdict.MISSING and finding.benchmark.name in removed:
+            notes.append(f"{finding.benchmark.name} is removed: {removed[finding.benchmark.name]}.")
+            finding = replace(finding, verdict=Verdict.WAIVED, reason=None)
         waiver = by_name.pop((finding.benchmark.name, finding.benchmark.unit), None)
         if waiver is not None and finding.verdict == Verdict.REGRESSION:
             until = f"until {waiver.expires.isoformat()}, up to {percent(waiver.ceiling)}: {waiver.reason}"

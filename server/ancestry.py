@@ -12,7 +12,8 @@ from datetime import datetime
 from pathlib import Path
 
 from perflab.benchmarks.gate import GateOptions, GateReport
-from perflab.benchmarks.git import ancestors, commit_of, is_shallow
+from perflab.benchmarks.git import ancestors, commit_of, is_shallow, last_tag
+from perflab.benchmarks.ledger import Release
 from perflab.benchmarks.result import Benchmark
 from perflab.benchmarks.trend import Measured, judge_history
 
@@ -77,7 +78,7 @@ def nearest(found: Behind, folder: Path) -> tuple[str, list[str]]:
     return base, notes
 
 
-def judge_behind(lab: Lab, found: Behind, options: GateOptions) -> GateReport:
+def judge_behind(lab: Lab, found: Behind, folder: Path, options: GateOptions) -> GateReport:
     """Judges head against the history behind it."""
     order = {commit: at for at, commit in enumerate(reversed(found.commits))}
     counted = {run.id for run in found.runs}
@@ -93,7 +94,9 @@ def judge_behind(lab: Lab, found: Behind, options: GateOptions) -> GateReport:
             series[each.benchmark] = [
                 Measured(commit, _middle(values[commit])) for commit in sorted(values, key=order.__getitem__)
             ]
-    return judge_history(series, found.head, machine, options.min_effect)
+    tag = last_tag(folder, found.head)
+    release = Release(tag, frozenset(ancestors(folder, tag))) if tag else None
+    return judge_history(series, found.head, machine, options.min_effect, release=release)
 
 
 def _middle(values: Sequence[float]) -> float:

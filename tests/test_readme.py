@@ -183,10 +183,9 @@ def test_the_trace_answers_as_the_readme_says(walk: Walk) -> None:
     told, printed = (text.splitlines() for text in (answer.told, answer.printed))
     assert len(told) == len(printed) and told[0].split() == printed[0].split()
     assert any("matmul" in line for line in told) and any("matmul" in line for line in printed)
-    told, printed = (
-        re.sub(r"\d+", "N", text) for text in (of(walk, "perflab doctor").told, of(walk, "perflab doctor").printed)
-    )
-    assert told == printed
+    doctor = of(walk, "perflab doctor")
+    told, printed = (re.sub(r"\d+", "N", text).splitlines() for text in (doctor.told, doctor.printed))
+    assert told == printed[:2]  # a note may follow, on a slice too short for the clock
 
 
 def test_uploads_say_what_the_readme_says(walk: Walk) -> None:

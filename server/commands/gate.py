@@ -79,10 +79,10 @@ class Gate:
     def run(self, arguments: argparse.Namespace) -> int:
         from perflab.benchmarks import report
         from perflab.benchmarks.gate import Exit
-        from perflab.benchmarks.waivers import read, waive
+        from perflab.benchmarks.waivers import Waivers, read, waive
 
         forms = [_form(path) for path in arguments.output]
-        waivers = read(arguments.waivers) if arguments.waivers else ()
+        waivers = read(arguments.waivers) if arguments.waivers else Waivers()
         judged = waive(_judged(arguments), waivers, date.today())
         for path, form in zip(arguments.output, forms, strict=True):
             replace_file(path, form(judged))
@@ -123,7 +123,7 @@ def _in_lab(lab: "Lab", arguments: argparse.Namespace, options: "GateOptions") -
     here = Path.cwd()
     found = behind(lab, arguments.project, here, arguments.head)
     if arguments.history:
-        return judge_behind(lab, found, options)
+        return judge_behind(lab, found, here, options)
     base, notes = nearest(found, here)
     report = lab.compare(base, found.head, found.project, options).report
     return replace(report, notes=(*notes, *report.notes))

@@ -78,7 +78,7 @@ def test_findings_come_worst_first(runs: MakeRuns, head_runs: MakeRuns) -> None:
         ("d", "regression"),
         ("b", "regression"),
         ("gone", "missing"),
-        ("new", "no baseline"),
+        ("new", "new"),
         ("c", "improvement"),
         ("a", "no change"),
     ]
@@ -170,16 +170,23 @@ def test_a_missing_benchmark_is_no_pass(runs: MakeRuns, head_runs: MakeRuns) -> 
     assert report.exit_code == Exit.COULD_NOT_JUDGE
 
 
-def test_a_new_benchmark_is_no_pass(runs: MakeRuns, head_runs: MakeRuns) -> None:
+def test_a_new_benchmark_passes_beside_others(runs: MakeRuns, head_runs: MakeRuns) -> None:
     report = judge(runs({"add": STEADY}), head_runs({"add": STEADY, "mul": STEADY}))
-    assert verdicts(report) == [("mul", "no baseline"), ("add", "no change")]
-    assert report.findings[0].reason == "The baseline has no result of it: measure it at the base commit too."
+    assert verdicts(report) == [("mul", "new"), ("add", "no change")]
+    assert (report.findings[0].reason, report.exit_code) == (None, Exit.PASS)
+
+
+def test_new_benchmarks_alone_are_no_pass(runs: MakeRuns, head_runs: MakeRuns) -> None:
+    report = judge(runs({"add": STEADY}), head_runs({"mul": STEADY}))
+    assert verdicts(report) == [("add", "missing"), ("mul", "new")]
     assert report.exit_code == Exit.COULD_NOT_JUDGE
+    alone = replace(report, findings=report.findings[1:])
+    assert alone.exit_code == Exit.COULD_NOT_JUDGE
 
 
 def test_another_unit_is_another_benchmark(runs: MakeRuns, head_runs: MakeRuns) -> None:
     report = judge(runs({"add": STEADY}, unit="ns"), head_runs({"add": STEADY}))
-    assert verdicts(report) == [("add", "missing"), ("add", "no baseline")]
+    assert verdicts(report) == [("add", "missing"), ("add", "new")]
 
 
 def test_a_regression_wins_over_what_could_not_be_judged(runs: MakeRuns, head_runs: MakeRuns) -> None:

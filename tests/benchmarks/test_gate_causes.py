@@ -3,6 +3,10 @@
 import pytest
 
 from perflab.benchmarks.causes import explain
+from perflab.benchmarks.folder import shared_causes
+from perflab.benchmarks.gate import Finding
+from perflab.benchmarks.result import Benchmark
+from perflab.benchmarks.stats import Verdict
 from perflab.profiler.analysis.diff import BillLine, OpDelta, TraceDiff
 
 MIB = 2**20
@@ -134,3 +138,19 @@ def test_nothing_changed() -> None:
     causes = explain(diff(op("add", (1.0, 1.0)), step=(0, 0)))
     assert (causes.grew, causes.shrank) == ((), ())
     assert causes.headline == "A step takes 0 -> 0 ns."
+
+
+def regressed(name: str, *ops: tuple[str, float]) -> Finding:
+    """A benchmark that regressed since each op takes so much longer, in ns a step."""
+    causes = explain(diff(*(op(name, (1_000_000, 1_000_000 + more)) for name, more in ops)))
+    return Finding(Benchmark(name), Verdict.REGRESSION, None, 1.0, 2.0, causes=causes)
+
+
+def test_regressions_of_one_cause_are_named_together() -> None:
+    findings = [
+        regressed("cnn", ("copy", 900_000), ("add", 100_000)),
+        regressed("lstm", ("add", 200_000), ("copy", 500_000)),
+        regressed("mlp", ("matmul", 400_000)),
+        Finding(Benchmark("untraced"), Verdict.REGRESSION, None, 1.0, 2.0),
+    ]
+    assert shared_causes(findings) == ["2 regressions have one cause, copy: cnn, lstm."]

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from perflab.benchmarks.gate import Exit, GateReport
+from perflab.benchmarks.ledger import Release
 from perflab.benchmarks.report import markdown, text
 from perflab.benchmarks.result import Benchmark
 from perflab.benchmarks.trend import NEEDED, Measured, judge_history
@@ -87,3 +88,45 @@ def test_the_reports_say_since_when() -> None:
     assert f"regression since {25:040x}"[:29] in text(report)
     assert "A verdict needs 5 results on the new level, p <= 0.001 (rank test against those before)" in text(report)
     assert f"head `{29:040x}` after 29 commits" in markdown(report)
+
+
+V1 = Release("v1", [f"{at:040x}" for at in range(30)])
+
+
+def test_steps_too_small_for_an_alarm_are_a_drift_since_the_release() -> None:
+    values = [*noise(30), *(1.04 * value for value in noise(30, 1))]
+    accepted = history(values)  # a step of 4 % long ago, which nobody holds against head any more
+    report = judge_history({STEP: accepted}, f"{59:040x}", "a machine", release=V1)
+    (finding,) = report.findings
+    assert (report.exit_code, finding.verdict, finding.since) == (Exit.PASS, "drift", "v1")
+    assert finding.comparison is not None
+    assert finding.comparison.ratio == pytest.approx(1.04, abs=0.01)
+    assert (finding.comparison.n_base, finding.comparison.n_head) == (20, 5)
+    assert finding.base == pytest.approx(1.0, abs=0.01)
+    [note] = report.notes
+    assert note.startswith("step drifted: +") and note.endswith(" worse than its best.")
+    assert "passed, 1 benchmark, 1 worse than at the last release" in text(report)
+    assert "drift since v1" in text(report)
+
+
+def test_the_best_level_may_lie_after_the_release() -> None:
+    values = [*noise(30), *(0.9 * value for value in noise(20, 1)), *(1.05 * value for value in noise(30, 2))]
+    report = judge_history({STEP: history(values)}, f"{79:040x}", "a machine", release=V1)
+    [note] = report.notes
+    since, best = (float(part.split(" %")[0]) for part in note.replace(", +", " +").split("+")[1:])
+    assert since == pytest.approx(5, abs=1)
+    assert best == pytest.approx(100 * (1.05 / 0.9 - 1), abs=2)
+
+
+@pytest.mark.parametrize("values", [noise(60), [*noise(30), *(0.9 * value for value in noise(30, 1))], noise(33)])
+def test_what_did_not_get_worse_since_the_release_is_no_drift(values: list[float]) -> None:
+    report = judge_history({STEP: history(values)}, f"{len(values) - 1:040x}", "a machine", release=V1)
+    assert (report.findings[0].verdict, report.notes) == ("no change", ())
+
+
+def test_a_rate_drifts_downwards() -> None:
+    rate = Benchmark("rate", unit="ops/s", direction="higher")
+    values = [*noise(30), *(0.93 * value for value in noise(30, 1))]
+    report = judge_history({rate: history(values)}, f"{59:040x}", "a machine", release=V1)
+    assert report.findings[0].verdict == "drift"
+    assert report.findings[0].worse == pytest.approx(1 / 0.93, abs=0.01)

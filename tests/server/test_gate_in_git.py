@@ -241,6 +241,17 @@ def test_results_that_came_late_stand_where_git_has_them(repository: Repository)
     assert (code, f"regression since {commits[20][:12]}" in out) == (1, True)
 
 
+def test_the_last_tag_behind_head_is_the_release(repository: Repository) -> None:
+    measured(repository, noise(20))
+    repository.git("tag", "v1.0")
+    measured(repository, [1.05 * value for value in noise(25, 1)])
+    repository.git("tag", "v1.1")  # on head itself: what it ships is held against what v1.0 did
+    code, out = repository.gate("--history")
+    assert code == 0
+    assert "drift since v1.0" in out
+    assert "step drifted: +" in out and " since v1.0" in out
+
+
 def test_a_history_that_is_too_short_says_so(repository: Repository) -> None:
     commits = measured(repository, noise(13))
     code, out = repository.gate("--history")
@@ -303,7 +314,7 @@ def test_a_waiver_that_does_not_cover_it_fails(slower: Repository, how: dict[str
     [
         (None, "waivers.toml: No such file or directory; name a file of waivers"),
         ("x", "waivers.toml: Expected '=' after a key"),
-        ("a = 1", "waivers.toml: it holds more than [[waiver]] tables; give one for each benchmark"),
+        ("a = 1", "waivers.toml: it holds more than [[waiver]] and [[removed]]; give a table for each benchmark"),
         (
             '[[waiver]]\nbenchmark = "a"',
             "a waiver has benchmark, metric, ceiling, expires, reason, no more and no less",
@@ -311,6 +322,8 @@ def test_a_waiver_that_does_not_cover_it_fails(slower: Repository, how: dict[str
         ("ceiling = 0.9", "waivers.toml: the ceiling for step is 0.9; give a ratio above 1"),
         ('expires = "soon"', "waivers.toml: expires is 'soon'; look at the example in docs/gate.md"),
         ('reason = " "', "waivers.toml: the waiver for step has no reason; say why it is allowed"),
+        ('[[removed]]\nbenchmark = "a"', "waivers.toml: a removed has benchmark, reason, no more and no less"),
+        ('[[removed]]\nbenchmark = "a"\nreason = ""', "that a is removed has no reason; say why it is gone"),
     ],
 )
 def test_a_bad_file_of_waivers_is_a_wrong_call(slower: Repository, text: str | None, sentence: str) -> None:
@@ -323,6 +336,18 @@ def test_a_bad_file_of_waivers_is_a_wrong_call(slower: Repository, text: str | N
         path.write_text(text)
     code, out = slower.gate("--waivers", "waivers.toml")
     assert (code, sentence in out) == (3, True), out
+
+
+def test_a_benchmark_that_was_removed_on_purpose_is_no_alarm(repository: Repository) -> None:
+    base, head = repository.commit(), repository.commit()
+    for benchmark in ("step", "gone"):
+        repository.measure(base, *STEADY, benchmark=benchmark)
+    repository.measure(head, *STEADY)
+    code, out = repository.gate()
+    assert (code, "gone" in out, "missing" in out) == (2, True, True)
+    (repository.folder / "waivers.toml").write_text('[[removed]]\nbenchmark = "gone"\nreason = "step covers it"\n')
+    code, out = repository.gate("--waivers", "waivers.toml")
+    assert (code, "gone is removed: step covers it." in out) == (0, True)
 
 
 # ---- from the shell
