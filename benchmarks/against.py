@@ -44,7 +44,7 @@ def judge_against(
             if build is not None:
                 say(f"building {name}")
                 _build(build, name, where)
-        notes += measure(plan, trees, Path(out), lambda *sides: suspects(*sides, options), say)
+        notes += measure(plan, trees, Path(out), lambda before, after: suspects(before, after, options), say)
         before = _labelled(read(Path(out) / "base"), base, dirty=False)
         after = _labelled(read(Path(out) / "head"), head, dirty=is_dirty(top))
         return settled(judge_measured(before, after, options, notes))

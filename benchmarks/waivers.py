@@ -26,8 +26,6 @@ from .gate import GateReport, by_rank
 from .quantity import percent
 from .stats import Verdict
 
-T = TypeVar("T")
-
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
@@ -84,6 +82,7 @@ def read(path: Path) -> Waivers:
         raise BenchmarkFormatError(f"{path}: {error}") from None
 
 
+T = TypeVar("T", Waiver, Removed)
 KINDS: dict[str, Any] = {"benchmark": str, "metric": str, "ceiling": int | float, "expires": date, "reason": str}
 
 

@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from perflab.profiler.memory_snapshot import Segment
-from perflab.profiler.report.sections import Section
+from perflab.profiler.report.section import Section
 
 from . import assets, blockmap, compare, graph, headline, intervals, series, stepchoice, theme, units
 from .errors import StepNotFound

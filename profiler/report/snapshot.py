@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ..memory_snapshot import Segment
 from ..quantity import BYTES, plain, quantity
-from .sections import Section, Table
+from .section import Section, Table
 
 _OWNERS = 8
 
