@@ -1,4 +1,4 @@
-"""The memory curve: bytes allocated and reserved over time, the peak marked."""
+"""The memory curve: bytes allocated and reserved over time, by what they were for, the peak marked."""
 
 from itertools import pairwise
 from typing import Any
@@ -7,19 +7,24 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from perflab.profiler.analysis.memory import MemoryCurve
+from perflab.profiler.analysis.growth import Growth
+from perflab.profiler.analysis.memory import CategoryCurves, MemoryCurve
 from perflab.profiler.analysis.steps import Step
 
 from . import theme, units
 
 POINT_LIMIT = 2000
 STEP_MARK_LIMIT = 40
+OWNER_LIMIT = 3
 
 
-def figure(curve: MemoryCurve, steps: list[Step], span: tuple[int, int]) -> go.Figure:
+def figure(
+    curve: MemoryCurve, steps: list[Step], span: tuple[int, int], categories: CategoryCurves | None = None
+) -> go.Figure:
     """Draw `curve` over the time since the start of `span`, with a line where a step starts if steps are few.
 
-    Long curves are thinned to the lowest and highest point of each stretch; the peak is always kept.
+    With `categories`, what was allocated has a layer for each of them. Long curves are thinned to the lowest and
+    highest point of each stretch; the peak is always kept.
     """
     origin_ns, end_ns = span
     kept = thinned(curve.allocated, curve.peak_index)
@@ -29,9 +34,8 @@ def figure(curve: MemoryCurve, steps: list[Step], span: tuple[int, int]) -> go.F
     peak_x = float((curve.time[curve.peak_index] - origin_ns) / time_scale.divisor)
     peak_y = curve.peak_bytes / size_scale.divisor
     drawn = theme.figure(
-        height=250,
+        height=270,
         hovermode="x unified",
-        showlegend=False,
         margin={"t": 6},
         xaxis={
             "range": [0, (end_ns - origin_ns) / time_scale.divisor],
@@ -51,16 +55,30 @@ def figure(curve: MemoryCurve, steps: list[Step], span: tuple[int, int]) -> go.F
             line={"shape": "hv", "width": 1.25, "color": theme.RESERVED, "dash": "dot"},
             hovertemplate=hover,
         )
-    drawn.add_scatter(
-        name="allocated",
-        x=x,
-        y=curve.allocated[kept] / size_scale.divisor,
-        mode="lines",
-        line={"shape": "hv", "width": 1.5, "color": theme.ALLOCATED},
-        fill="tozeroy",
-        fillcolor="rgba(74,134,207,0.16)",
-        hovertemplate=hover,
-    )
+    if categories is None:
+        drawn.add_scatter(
+            name="allocated",
+            x=x,
+            y=curve.allocated[kept] / size_scale.divisor,
+            mode="lines",
+            line={"shape": "hv", "width": 1.5, "color": theme.ALLOCATED},
+            fill="tozeroy",
+            fillcolor="rgba(74,134,207,0.16)",
+            hovertemplate=hover,
+        )
+    else:
+        total = categories.bytes.sum(axis=0)
+        kept = thinned(total, int(total.argmax()))
+        for name, held in zip(categories.categories, categories.bytes, strict=True):
+            drawn.add_scatter(
+                name=name,
+                x=(categories.time[kept] - origin_ns) / time_scale.divisor,
+                y=held[kept] / size_scale.divisor,
+                mode="lines",
+                line={"shape": "hv", "width": 0.5, "color": theme.MEMORY[name]},
+                stackgroup="allocated",
+                hovertemplate=hover,
+            )
     drawn.add_scatter(
         name="peak",
         x=[peak_x],
@@ -88,6 +106,14 @@ def note(curve: MemoryCurve | None, origin_ns: int) -> str:
         return ""
     at = units.duration(int(curve.time[curve.peak_index]) - origin_ns)
     return f"peak {units.size(curve.peak_bytes)} at {at}"
+
+
+def leak_note(found: Growth) -> str:
+    """A sentence on what every step leaves behind; empty where nothing is."""
+    if not found.leak_bytes:
+        return ""
+    owners = ", ".join(f"{units.size(one.bytes)} of {one.op} in {one.module}" for one in found.survivors[:OWNER_LIMIT])
+    return f"Each step leaves {units.size(found.leak_bytes)} behind: {owners}."
 
 
 def thinned(values: npt.NDArray[Any], keep: int) -> npt.NDArray[np.intp]:

@@ -55,7 +55,6 @@ def trace_page(view: TraceView) -> str:
         study=found,
         timeline_data=_in_script(json.dumps(found.timeline.data(f"/api/traces/{view.id}/timeline", window))),
         choices=stepchoice.choices(found.steps, step),
-        colours={"allocated": theme.ALLOCATED, "reserved": theme.RESERVED},
         graph=graph.picture(view.trace, window),
     )
 

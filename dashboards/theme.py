@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import plotly.graph_objects as go
 
+from perflab.profiler.analysis.blocks import CATEGORIES as MEMORY_CATEGORIES
 from perflab.profiler.analysis.gil import HELD
 
 SANS = '-apple-system, "Segoe UI", Roboto, Ubuntu, Cantarell, "Helvetica Neue", Arial, "Liberation Sans", sans-serif'
@@ -111,6 +112,9 @@ VERDICTS = {"regression": WORSE, "improvement": BETTER}
 
 # Distinguishes tracks inside one figure (Okabe and Ito, toned down).
 SEQUENCE = ("#4a86cf", "#e0912f", "#1d998b", "#9673c9", "#cf4b5c", "#57a05a", "#b08968", "#8793a0")
+
+# By what memory was for.
+MEMORY = {name: SEQUENCE[place % len(SEQUENCE)] for place, name in enumerate(MEMORY_CATEGORIES)}
 
 _SHADES = (-0.09, -0.045, 0.0, 0.045, 0.09)
 

@@ -6,13 +6,15 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from perflab.dashboards import compare, gil, intervals, memory, optable, series, stepchoice, theme
+from perflab.dashboards import compare, gil, intervals, lifetimes, memory, optable, series, stepchoice, theme
 from perflab.dashboards.views import SeriesChange, SeriesPoint, SeriesView, VerdictRow
 from perflab.profiler.analysis.averages import key_averages
 from perflab.profiler.analysis.contention import Convoy, GilThread, gil_threads
 from perflab.profiler.analysis.diff import diff
 from perflab.profiler.analysis.gil import gil_waits
-from perflab.profiler.analysis.memory import memory_curve
+from perflab.profiler.analysis.growth import Growth, Survivor
+from perflab.profiler.analysis.lifetimes import Lifetime, Lifetimes
+from perflab.profiler.analysis.memory import category_curves, memory_curve
 from perflab.profiler.analysis.steps import steps
 from perflab.profiler.builder import TraceBuilder
 from perflab.profiler.trace import Trace, Track
@@ -31,6 +33,51 @@ def test_memory_figure_holds_the_curve_and_marks_its_peak(training_trace: MakeTr
     assert drawn["peak"].x[0] * 1e6 == pytest.approx(curve.time[curve.peak_index] - trace.span()[0])
     assert figure.layout.annotations[0].text.startswith("peak ")
     assert len(figure.layout.shapes) == len(steps(trace))
+
+
+def test_memory_figure_has_a_layer_for_each_category(training_trace: MakeTrace) -> None:
+    trace = training_trace()
+    layers = category_curves(trace)
+    figure = memory.figure(memory_curve(trace), steps(trace), trace.span(), layers)
+    drawn = {each.name: each for each in figure.data if each.stackgroup}
+    assert list(drawn) == list(layers.categories)
+    assert all(
+        np.allclose(np.asarray(drawn[name].y) * 2**20, held)
+        for name, held in zip(layers.categories, layers.bytes, strict=True)
+    )
+    assert np.allclose(np.asarray(drawn["before"].x) * 1e6, layers.time - trace.span()[0])
+    assert {each.line.color for each in drawn.values()} == {theme.MEMORY[name] for name in layers.categories}
+
+
+def test_a_leak_is_a_sentence() -> None:
+    survivors = (Survivor("cat", "Net.log", 2048, 2), Survivor("add", "(none)", 10, 1))
+    assert memory.leak_note(Growth((), 2058, survivors)) == (
+        "Each step leaves 2.01 KiB behind: 2.00 KiB of cat in Net.log, 10 B of add in (none)."
+    )
+    assert memory.leak_note(Growth((), 0, ())) == ""
+
+
+def test_lifetimes_are_bars_within_the_step() -> None:
+    blocks = (
+        Lifetime("relu", "Net.act", "activation", 2**20, 1_200_000, 1_500_000, True),
+        Lifetime("zeros", "(none)", "optimizer state", 2**10, 500_000, None, True),
+        Lifetime("(no op)", "(none)", "before", 10, None, 1_100_000, False),
+    )
+    found = Lifetimes(1_000_000, 2_000_000, 1_300_000, blocks, 3, 2**11)
+    figure = lifetimes.figure(found, 1_000)
+    bars = {(bar.name, bar.y[0]): (bar.base[0], bar.base[0] + bar.x[0]) for bar in figure.data}
+    assert bars == {
+        ("activation", 0): pytest.approx((1.199, 1.499)),
+        ("optimizer state", 1): pytest.approx((0.999, 1.999)),
+        ("before", 2): pytest.approx((0.999, 1.099)),
+    }
+    assert figure.layout.shapes[0].x0 == pytest.approx(1.299)
+    assert "relu, Net.act<br>from 1.20 ms to 1.50 ms" in figure.data[0].customdata[0]
+    assert "from 499 µs to the end of the trace" in figure.data[1].customdata[0]
+    assert lifetimes.note(found) == (
+        "the largest 3 blocks of the step with the peak, which is the dotted line;"
+        " 3 smaller ones, 2.00 KiB, are left out"
+    )
 
 
 def test_long_curve_is_thinned_but_keeps_its_outline() -> None:
