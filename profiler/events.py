@@ -2,8 +2,11 @@
 
 t0, t1, t2  ticks. op: begins, its kernel begins, both end. node, annotation, step, composite, leaf: begin, 0, end.
             gil: asked, got, gave back. alloc, free: the moment in t0 and t2. edge: those of its node, which it follows.
-name        op, node: op id; gil, annotation, composite: id of an interned string; step: its number.
-sequence    op: number of the backward node that it made, 0 none; node: its number; step: that of its profile.
+            task_run, task_wait: begin, 0, end.
+name        op, node: op id; gil, annotation, composite: id of an interned string; step: its number; task_run: id of the
+            coroutine's name, task_wait: of that of what it waits in.
+sequence    op: number of the backward node that it made, 0 none; node: its number; step: that of its profile; task_run
+            and task_wait: number of the task.
 address     edge: number of the node that it leads to, or which leaf; leaf: which one.
 """
 
@@ -13,9 +16,8 @@ EVENT = np.dtype(
     [("t0", "<i8"), ("t1", "<i8"), ("t2", "<i8"), ("kind", "<u2"), ("flags", "<u2"), ("name", "<u4"),
      ("sequence", "<u8"), ("address", "<u8"), ("bytes", "<u8"), ("shapes", "<u4"), ("scope", "<u4")]
 )  # fmt: skip
-OP, NODE, ALLOC, FREE, GIL, ANNOTATION, STEP_MARK, COMPOSITE, EDGE, LEAF = range(
-    1, 11
-)  # values of `kind`; 0 is no event
+# Values of `kind`; 0 is no event.
+OP, NODE, ALLOC, FREE, GIL, ANNOTATION, STEP_MARK, COMPOSITE, EDGE, LEAF, TASK_RUN, TASK_WAIT = range(1, 13)
 
 BACKENDS = ("view", "native", "numpy")  # bits 0-2 of an op's flags; a view has no kernel
 HAS_KERNEL = 7

@@ -15,7 +15,7 @@ from typing import Any
 
 from .errors import ProfilerError, ProgramError
 from .session import profile
-from .when_imported import when_imported
+from .when_imported import call_when_imported
 
 _MARK = "__perflab_step__"  # what the program's own function is decorated with
 
@@ -74,8 +74,11 @@ class Program:
         sampled = importlib.util.find_spec("pyinstrument") is not None
         profiler = profile(metadata={"command": [self.name, *arguments]}, with_stack=sampled)
         steps = main.__dict__[_MARK] = _Steps(profiler)
-        with profiler, when_imported("torch", lambda: _record_torch(profiler, None if self._has_steps else steps)):
+        with profiler:
+            record_torch = functools.partial(_record_torch, profiler, None if self._has_steps else steps)
+            call_off = call_when_imported("torch", record_torch)
             ended = _ended(lambda: exec(code, main.__dict__))
+            call_off()
         profiler.export_chrome_trace(output)
         return ended
 

@@ -32,6 +32,8 @@ from .events import (
     NODE,
     OP,
     STEP_MARK,
+    TASK_RUN,
+    TASK_WAIT,
 )
 from .garbage import Collection, GarbageTrack
 from .gil_track import GilRecord, GilTrack
@@ -39,12 +41,14 @@ from .memory_track import MemoryTrack
 from .pages import Page, Pages, trace_of
 from .stacks import StackRecord, StackTrack
 from .stretches import NOTHING, Placed, Stretch, cut, kernel_begins, stretches
+from .task_track import TaskTrack
 from .torch_recorder import TorchRecord
 from .torch_track import TorchTrack
 from .trace import Int64s, Json, Trace, Track
 
 GIL_TID = 10_000_000  # above the highest thread id of Linux
 STACK_TID = 20_000_000
+TASK_TID = 30_000_000  # of the first lane of tasks, the others above it as far apart
 
 _INPUT_TYPES = {  # as torch spells them
     "bool": "bool",
@@ -102,6 +106,7 @@ class Recording:
     collections: list[Collection] = field(default_factory=list)  # of garbage
     stack: StackRecord | None = None  # samples of Python's
     torch: TorchRecord | None = None
+    tasks: dict[int, str] = field(default_factory=dict)  # names of asyncio's tasks by number
     gil: GilRecord = field(default_factory=GilRecord)
     metadata: dict[str, Json] = field(default_factory=dict)
     cost: Cost | None = None  # FLOPs and bytes of a call
@@ -158,7 +163,7 @@ class _Conversion:
     def _look_ahead(self, recording: Recording) -> None:
         """Find out when each piece begins, which tracks there are, and which ops made nodes that ran."""
         pieces, made, ran, ran_number, edges = [], [_NONE], [_NONE], [_NONE], EdgeEnds()
-        acquisitions = [NOTHING]
+        acquisitions, tasks = [NOTHING], [NOTHING]
         called = [np.empty((0, 4), dtype=np.int64)]
         for piece in cut(recording.events):
             stretch = piece.whole()
@@ -175,6 +180,8 @@ class _Conversion:
             self._tracks[piece.thread] = self._track(piece.thread)
             if np.any(kind == GIL):
                 acquisitions.append(stretch.at(kind == GIL))
+            if np.any(kind >= TASK_RUN):
+                tasks.append(stretch.at((kind == TASK_RUN) | (kind == TASK_WAIT)))
         begins = [*(int(ticks[1]) for _, ticks in pieces), *(tick for tick, _ in recording.reserved)]
         begins += [record.began for record in (recording.stack, recording.torch) if record]
         begins += [tick for tick, _ in recording.resident] + [one.began for one in recording.collections]
@@ -205,6 +212,8 @@ class _Conversion:
         )
         of_torch = (self._builder, self._ns, self._pid, self._track, events + self._gil.arrows)
         self._torch = TorchTrack(recording.torch, *of_torch) if recording.torch else None
+        of_tasks = (recording.tasks, recording.strings, self._builder, self._ns, self._lane)
+        self._tasks = TaskTrack(Stretch.joined(tasks), *of_tasks)
 
     def _costs(self, recording: Recording, cost: Cost, calls: NDArray[np.int64]) -> Json:
         """The costs of each op for each of its inputs' shapes: name, shapes, types, FLOPs, bytes."""
@@ -233,6 +242,7 @@ class _Conversion:
             self._add_kernels(middle)
             self._gil.add(until)
             self._garbage.add(until)
+            self._tasks.add(until)
             if self._stack:
                 self._stack.add(until)
             if self._torch:
@@ -255,6 +265,10 @@ class _Conversion:
 
     def _gil_track(self, thread: int) -> int:
         return self._builder.track(Track(self._pid, thread + GIL_TID, f"{self._name(thread)} GIL", "python"))
+
+    def _lane(self, thread: int, number: int, name: str) -> int:
+        tid = thread + TASK_TID + number * (TASK_TID - STACK_TID)
+        return self._builder.track(Track(self._pid, tid, f"{self._name(thread)}: {name}", "python"))
 
     def _stack_track(self, thread: int) -> int:
         return self._builder.track(Track(self._pid, thread + STACK_TID, f"{self._name(thread)} Python", "python"))

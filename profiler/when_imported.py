@@ -1,56 +1,61 @@
 """Calls a function when a module has been imported, by whomever."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
 
 
-@contextmanager
-def when_imported(name: str, call: Callable[[], object]) -> Iterator[None]:
-    """Within the block, `call` is called once: at once where the module is there, else when its import has ended."""
+def call_when_imported(name: str, call: Callable[[], object]) -> Callable[[], bool]:
+    """Call once: at once where the module is there, else when its import has ended.
+
+    What is returned calls it off, and says whether it was in time.
+    """
     if name in sys.modules:
         call()
-        yield
-        return
+        return lambda: False
     finder = _Finder(name, call)
     sys.meta_path.insert(0, finder)
-    try:
-        yield
-    finally:
-        finder.leave()
+    return finder.call_off
 
 
 class _Finder(MetaPathFinder):
     """Finds the module as the other finders do, with a loader that calls back."""
 
     def __init__(self, name: str, call: Callable[[], object]) -> None:
-        self._name, self._call = name, call
+        self._name = name
+        self._call: Callable[[], object] | None = call
 
-    def leave(self) -> None:
+    def call_off(self) -> bool:
         if self in sys.meta_path:
             sys.meta_path.remove(self)
+        call, self._call = self._call, None
+        return call is not None
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name != self._name:
+        if name != self._name or self not in sys.meta_path:
             return None
-        self.leave()  # for the others, and for ever
+        sys.meta_path.remove(self)  # for the others to be asked
         spec = find_spec(name)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self._call)
+            spec.loader = _Loader(spec.loader, self)
         return spec
+
+    def imported(self) -> None:
+        call, self._call = self._call, None
+        if call is not None:
+            call()
 
 
 class _Loader(Loader):
-    """Another loader, which calls back behind it and is no longer to be seen then."""
+    """Another loader; behind it, it is no longer to be seen."""
 
-    def __init__(self, loader: Loader, call: Callable[[], object]) -> None:
-        self._loader, self._call = loader, call
+    def __init__(self, loader: Loader, finder: _Finder) -> None:
+        self._loader, self._finder = loader, finder
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
         return self._loader.create_module(spec)
@@ -60,4 +65,4 @@ class _Loader(Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         self._loader.exec_module(module)
-        self._call()
+        self._finder.imported()

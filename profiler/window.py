@@ -18,6 +18,7 @@ from .recorder import RECORDER
 from .recording import Clock, Recording
 from .resident import ResidentMemory
 from .stacks import StackRecorder
+from .tasks import TaskNames
 from .threads import ThreadNames
 from .torch_recorder import TorchRecord, TorchRecorder
 from .trace import Json
@@ -42,6 +43,8 @@ class Window:
             begun.callback(self._threads.stop)
             self._garbage = GarbageRecorder(_core.recorder_ticks)
             begun.callback(self._garbage.stop)
+            self._tasks = TaskNames(_core.recorder_push, _core.recorder_ticks, _core.intern)
+            begun.callback(self._tasks.stop)
             self._gil = GilRecorder()
             begun.callback(self._gil.stop)
             if stack is not None:
@@ -121,6 +124,7 @@ class Window:
             reserved=[(tick, reserved) for tick, _, reserved in self._memory],
             resident=self._resident.read(_core.recorder_ticks()),
             collections=self._garbage.read(),
+            tasks=self._tasks.read(),
             gil=gil,
             metadata=metadata | gil.notes | lost,
         )

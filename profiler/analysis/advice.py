@@ -21,12 +21,14 @@ from .outliers import outlier_steps
 from .parts import PARTS, WORDS, StepParts, bounds, loop_parts, part_covers, part_ns, step_thread
 from .roofline import roofline
 from .steps import steps
+from .tasks import coroutines
 from .threads import thread_name, threads
 
 _COUNT = 3
 _WORTH = 0.01  # of a step: less is not worth doing first
 _MANY = 10  # ops of an optimizer in one step: more than a fused one has
 _LARGE = 0.2  # of a step: an op that takes more is worth a look by itself
+_LONG_STEP_NS = 5_000_000  # of a task: other tasks notice
 _LEAK = 1e-4  # of the peak, a step: 10,000 of them double the memory
 DEVICE_BOUND = 0.8  # of the time: a device busy for longer sets the pace
 
@@ -166,6 +168,19 @@ def _function(it: _Loop) -> Iterator[Advice]:
         yield Advice(title, f"its own code takes {it.share(top.self_ns / it.steps)}", action, top.self_ns / it.steps)
 
 
+def _loop(it: _Loop) -> Iterator[Advice]:
+    """A task of asyncio that keeps its loop from all others for long."""
+    for each in sorted(coroutines(it.trace), key=lambda one: -one.longest_ns)[:1]:
+        if each.longest_ns > _LONG_STEP_NS:
+            yield Advice(
+                "Give the event loop back sooner",
+                f"tasks of {each.coroutine} ran for {it.share(each.run_ns / it.steps)}, and {each.longest_task} once"
+                f" for {_time(each.longest_ns)} without a wait: no other task could run meanwhile",
+                "move that work into asyncio.to_thread or a pool of processes, or await asyncio.sleep(0) within it",
+                each.run_ns / it.steps,
+            )
+
+
 def _dispatch(it: _Loop) -> Iterator[Advice]:
     found = dispatch(it.trace)
     if found and not it.devices:
@@ -303,6 +318,6 @@ def _leaks(it: _Loop) -> Iterator[Advice]:
 
 
 _RULES: tuple[Callable[[_Loop], Iterator[Advice]], ...] = (
-    _data, _gil, _garbage, _python, _function, _dispatch, _optimizer, _launches, _syncs, _exposed, _outliers, _roof,
-    _leaks,
+    _data, _gil, _garbage, _python, _function, _loop, _dispatch, _optimizer, _launches, _syncs, _exposed, _outliers,
+    _roof, _leaks,
 )  # fmt: skip

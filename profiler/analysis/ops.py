@@ -11,6 +11,7 @@ from .enclosing import innermost, nearest
 from .functions import SAMPLED
 from .gil import thread_tracks, wait_rows
 from .steps import step_names
+from .tasks import RUN, TASK, WAIT
 
 MEMORY = "[memory]"  # name of the instants that are allocations and frees, as torch.profiler writes them
 NUMBER = "External id"  # argument of an op that was dispatched
@@ -40,7 +41,7 @@ class Ops:
 
 
 def ops(trace: Trace) -> Ops:
-    """The ops of a trace; where none of its slices says that it is one, all slices count as ops but sampled stacks."""
+    """The ops of a trace; where none of its slices says that it is one, all count as ops but stacks and tasks."""
     slices = trace.slices
     is_op, is_kernel = op_slices(trace), of_category(trace, KERNELS)
     rows = np.flatnonzero(is_op)
@@ -68,7 +69,7 @@ def op_slices(trace: Trace) -> NDArray[np.bool_]:
     """Which slices are ops."""
     is_op = of_category(trace, OPS)
     if not is_op.any():
-        is_op = ~of_category(trace, (*KERNELS, "gil", "gc", "user_annotation", SAMPLED))
+        is_op = ~of_category(trace, (*KERNELS, "gil", "gc", "user_annotation", SAMPLED, TASK, RUN, WAIT))
     is_op &= ~among(
         trace.slices.name, step_names(trace), len(trace.strings)
     )  # early Kineto writes steps as if they were ops

@@ -21,3 +21,9 @@ def thread_name(trace: Trace, track: int) -> str:
     """What a person calls the thread of a track, whose line may be that of the GIL alone."""
     known = trace.tracks[track]
     return known.name.removesuffix(" GIL") or f"thread {known.tid}"
+
+
+def named_thread(trace: Trace, tid: int) -> str:
+    """What a person calls the thread of a tid."""
+    names = (track.name for track in trace.tracks if track.tid == tid)
+    return next(filter(None, names), f"thread {tid}")

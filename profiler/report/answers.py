@@ -20,6 +20,7 @@ from ..analysis.outliers import OutlierStep, outlier_steps
 from ..analysis.parts import StepParts, step_parts
 from ..analysis.roofline import OpRoof, roofline
 from ..analysis.summary import Summary, summarize
+from ..analysis.tasks import CoroutineUse, LoopUse, coroutines, loops
 from ..analysis.threads import thread_name
 from ..ceilings import Ceilings
 from ..trace import Int64s, Json, Trace
@@ -95,6 +96,8 @@ class Answers:
     modules: tuple[OpAverage, ...]
     sampled_ns: int  # self time of all sampled functions together
     functions: tuple[FunctionTime, ...]
+    loops: tuple[LoopUse, ...]
+    coroutines: tuple[CoroutineUse, ...]
     devices: tuple[DeviceUse, ...]
     dispatch: Dispatch | None
     critical_ns: int
@@ -134,6 +137,8 @@ def answers(trace: Trace, ceilings: Ceilings | None = None, base: Trace | None =
         modules=key_averages(trace, "module").rows[:LISTED],
         sampled_ns=sum(each.self_ns for each in functions),
         functions=tuple(functions[:LISTED]),
+        loops=tuple(loops(trace)),
+        coroutines=tuple(coroutines(trace)[:LISTED]),
         devices=tuple(devices),
         dispatch=replace(found, ops=found.ops[:LISTED]) if found else None,
         critical_ns=path.total_ns,

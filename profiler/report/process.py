@@ -41,6 +41,29 @@ def garbage(it: Answers) -> Section | None:
     return Section("Garbage", (head,), (Table(("generation", "time", "longest", "collections", "freed"), rows),))
 
 
+def tasks(it: Answers) -> Section | None:
+    """What asyncio ran."""
+    if not it.coroutines:
+        return None
+    heads = tuple(
+        f"The loop of {loop.thread} ran tasks for {share(loop.run_ns, loop.span_ns)} of {time(loop.span_ns)};"
+        f" {plain(loop.tasks)} tasks in {plain(loop.steps)} steps, the longest {time(loop.longest_ns)}:"
+        " nothing else ran on the loop meanwhile."
+        for loop in it.loops
+    )
+    rows = tuple(
+        (
+            short(each.coroutine), time(each.run_ns), time(each.longest_ns), plain(each.steps), plain(each.tasks),
+            time(each.wait_ns),
+        )
+        for each in it.coroutines[:FEW]
+    )  # fmt: skip
+    waits = sorted(((ns, each.coroutine, name) for each in it.coroutines for name, ns in each.waits), reverse=True)
+    waited = tuple((short(f"{coroutine} in {name}"), time(ns)) for ns, coroutine, name in waits[:FEW])
+    tables = (Table(("coroutine", "running", "longest step", "steps", "tasks", "waiting"), rows),)
+    return Section("Tasks", heads, tables + ((Table(("waited", "time"), waited),) if waited else ()))
+
+
 def resident(it: Answers) -> str | None:
     """A sentence about the process's memory."""
     if it.resident is None:

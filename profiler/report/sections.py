@@ -11,7 +11,7 @@ from ..analysis.outliers import OutlierStep
 from ..analysis.parts import WORDS, part_shares
 from ..quantity import percent, plain
 from .answers import Answers
-from .process import garbage, gil, python, resident
+from .process import garbage, gil, python, resident, tasks
 from .section import FEW, WIDEST, Section, Table, share, short, size, sparkline, time
 
 _EARLIER = "allocated before the trace"
@@ -20,7 +20,7 @@ _EARLIER = "allocated before the trace"
 def sections(it: Answers) -> list[Section]:
     """What there is to say; a section of which the trace knows nothing is left out."""
     found = [
-        _overview(it), _diff(it), _advice(it), _steps(it), _ops(it), _modules(it), python(it), _devices(it),
+        _overview(it), _diff(it), _advice(it), _steps(it), _ops(it), _modules(it), python(it), tasks(it), _devices(it),
         _dispatch(it), _critical(it), _memory(it), gil(it), garbage(it), _roofline(it),
     ]  # fmt: skip
     return [section for section in found if section is not None]

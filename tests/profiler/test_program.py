@@ -10,6 +10,7 @@ from perflab.profiler import Trace, chrome
 from perflab.profiler.analysis.functions import python_functions
 from perflab.profiler.analysis.garbage import garbage
 from perflab.profiler.analysis.steps import steps
+from perflab.profiler.analysis.tasks import coroutines
 
 PROGRAMS = Path(__file__).parent.parent / "data" / "programs"
 NUMPY = """
@@ -109,7 +110,21 @@ def test_a_module_and_what_asyncio_runs(tmp_path: Path) -> None:
     (tmp_path / "tool" / "__main__.py").write_text(ASYNC + "\nprint(__package__, __spec__.name)\n")
     done = run(tmp_path, "-m", "tool")
     assert (done.returncode, done.stdout) == (0, "1998000\ntool tool.__main__\n"), done.stderr
-    trace_of(tmp_path)
+    assert {each.coroutine: each.tasks for each in coroutines(trace_of(tmp_path))}["load"] == 4
+
+
+def test_an_asyncio_program_is_told_by_its_tasks(tmp_path: Path) -> None:
+    done = run(tmp_path, str(PROGRAMS / "pages.py"))
+    assert (done.returncode, done.stdout) == (0, "48 words of 24 pages\n"), done.stderr
+    trace = trace_of(tmp_path)
+    found = {each.coroutine: each for each in coroutines(trace)}
+    assert (found["read"].tasks, found["main"].tasks) == (4, 1)
+    assert {"Queue.get", "to_thread"} <= {name for name, _ in found["read"].waits}
+    assert found["read"].steps >= 24  # each of the pages wakes a reader, as does each thread
+    assert {f"MainThread: reader {number}" for number in range(4)} <= {track.name for track in trace.tracks}
+    text = report(tmp_path)
+    for told in ("## Tasks", "The loop of MainThread ran tasks for", "read in Queue.get", "## Python"):
+        assert told in text
 
 
 def report(folder: Path) -> str:
