@@ -10,9 +10,10 @@
     {"ph":"s","id":1,"cat":"fwdbwd","name":"fwdbwd","pid":71,"tid":71,"ts":12.250}
     ]}
 
-`ts` and `dur` are microseconds with three decimals, so a nanosecond is kept. A flow event follows its slice at once:
-readers that bind it to the last slice begun by then find the right one among slices that begin together. Where a slice
-is the target of an arrow that begins later, the event stands in its midst: readers drop arrows that go back in time.
+`ts` and `dur` are microseconds with three decimals, so a nanosecond is kept; a fourth says which of two slices that
+touch lies inside the other or comes first (core/chrome_text.h). A flow event follows its slice at once: readers that
+bind it to the last slice begun by then find the right one among slices that begin together. Where a slice is the target
+of an arrow that begins later, the event stands in its midst: readers drop arrows that go back in time.
 
 The compiled core puts the lines together: in Python a million of them take seconds. Here names, tracks and values of
 arguments become the JSON that it copies. It is imported when something is written: reading needs none of it.
@@ -142,6 +143,7 @@ class _Encoder:
         self._tracks = self._texts(
             f',"pid":{to_json(track.pid)},"tid":{to_json(track.tid)},"ts":' for track in pages.tracks
         )
+        self._open = self._core.OpenSlices()
         self._tables: dict[int, tuple[list[Json], JsonTexts]] = {}  # by identity
         self._loose = _LooseEnds()
 
@@ -162,6 +164,7 @@ class _Encoder:
         lines: bytes = self._core.chrome_text(
             self._strings,
             self._tracks,
+            self._open,
             _columns(page.slices),
             self._args(page.slice_args),
             ends,

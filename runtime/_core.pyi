@@ -287,9 +287,13 @@ class ChromeParser:
     def take_instants(self) -> tuple[_Wide, _Narrow, _Narrow, _Narrow, _ParsedArgs]: ...
     def take_counters(self) -> tuple[_Wide, _Narrow, _Narrow, _Narrow, NDArray[np.float64]]: ...
 
+class OpenSlices:
+    """The slices of a file that are open on each track while it is written; see core/chrome_text.h."""
+
 def chrome_text(
     strings: JsonTexts,
     tracks: JsonTexts,
+    open_slices: OpenSlices,
     slices: tuple[NDArray[Any], ...],
     slice_args: list[TextArg],
     flow_ends: tuple[NDArray[Any], ...],

@@ -46,7 +46,7 @@ class Text {  // what is written; every put() fits it
     advance(std::to_chars(at(), at() + kSlack, number).ptr);
   }
 
-  void put_microseconds(int64_t ns) {
+  void put_microseconds(int64_t ns, int tenths = 0) {  // tenths of a ns: of what is not negative
     room(0);
     uint64_t size = ns < 0 ? -static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
     if (ns < 0) *at() = '-', ++used_;
@@ -56,6 +56,7 @@ class Text {  // what is written; every put() fits it
     end[1] = static_cast<char>('0' + rest / 100);
     end[2] = static_cast<char>('0' + rest / 10 % 10);
     end[3] = static_cast<char>('0' + rest % 10);
+    if (tenths) *(end++ + 4) = static_cast<char>('0' + tenths);
     advance(end + 4);
   }
 
@@ -154,7 +155,23 @@ std::string_view JsonTexts::at(int64_t id) const {
   return std::string_view(bytes_).substr(ends_[place], ends_[place + 1] - ends_[place]);
 }
 
-Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, const TextSlices& slices,
+Trim OpenSlices::add(int32_t track, int64_t start, int64_t end) {
+  if (static_cast<size_t>(track) >= tracks_.size()) tracks_.resize(static_cast<size_t>(track) + 1);
+  auto& open = tracks_[static_cast<size_t>(track)];
+  Trim trim;
+  for (; !open.empty() && open.back().end <= start; open.pop_back())
+    trim.begin = open.back().end == start && open.back().trim.end == 0 && start >= 0;
+  if (!open.empty()) {
+    const Open& outer = open.back();
+    if (outer.start == start) trim.begin = outer.trim.begin;
+    if (outer.end == end) trim.end = std::min(outer.trim.end + 1, 4);
+  }
+  if (end <= start) return {trim.begin, 0};
+  open.push_back({start, end, trim});
+  return trim;
+}
+
+Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, OpenSlices& open, const TextSlices& slices,
                   const TextFlowEnds& flow_ends, const TextLooseEnds& loose_ends, const TextInstants& instants,
                   const TextCounters& counters) {
   constexpr size_t line = 200;  // about; the text grows where it is not enough
@@ -162,24 +179,28 @@ Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, const TextS
                    counters.time.size() + 1));
   Args slice_args(slices.args), instant_args(instants.args);
   size_t slice = 0, end = 0, loose = 0, instant = 0, counter = 0;
-  auto put_flow_end = [&](const auto& ends, size_t i, int32_t track, int64_t time) {
+  auto put_flow_end = [&](const auto& ends, size_t i, int32_t track, int64_t time, int tenths) {
     if (ends.is_target[i])
       out.put(",\n{\"ph\":\"f\",\"bp\":\"e\",\"cat\":");
     else
       out.put(",\n{\"ph\":\"s\",\"cat\":");
     out.put(strings, ends.name[i]), out.put(",\"name\":"), out.put(strings, ends.name[i]);
     out.put(",\"id\":"), out.put(ends.id[i]);
-    out.put(tracks, track), out.put_microseconds(time);
+    out.put(tracks, track), out.put_microseconds(time, tenths);
     out.put("}");
   };
   auto put_slice = [&] {
     out.put(",\n{\"ph\":\"X\",\"cat\":"), out.put(strings, slices.category[slice]);
     out.put(",\"name\":"), out.put(strings, slices.name[slice]);
-    out.put(tracks, slices.track[slice]), out.put_microseconds(slices.start[slice]);
-    out.put(",\"dur\":"), out.put_microseconds(slices.duration[slice]);
+    const int64_t start = slices.start[slice], duration = slices.duration[slice];
+    out.put(tracks, slices.track[slice]);
+    const Trim trim = open.add(slices.track[slice], start, start + duration);
+    const int less = duration ? trim.begin + trim.end : 0;
+    out.put_microseconds(start, trim.begin);
+    out.put(",\"dur\":"), out.put_microseconds(less ? duration - 1 : duration, less ? 10 - less : 0);
     slice_args.put(out, slice);
     for (; end < flow_ends.row.size() && flow_ends.row[end] == static_cast<int64_t>(slice); ++end)
-      put_flow_end(flow_ends, end, slices.track[slice], slices.start[slice]);
+      put_flow_end(flow_ends, end, slices.track[slice], start, trim.begin);
     ++slice;
   };
   auto put_instant = [&] {
@@ -203,7 +224,7 @@ Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, const TextS
     if (begin == now && slice < slices.start.size()) {
       put_slice();
     } else if (tie == now && loose < loose_ends.time.size()) {
-      put_flow_end(loose_ends, loose, loose_ends.track[loose], tie);
+      put_flow_end(loose_ends, loose, loose_ends.track[loose], tie, 0);
       ++loose;
     } else if (moment == now && instant < instants.time.size()) {
       put_instant();

@@ -1,8 +1,9 @@
 // Events as lines of a Chrome trace, in the order of time: the inner loop of profiler/chrome_write.py.
 //
 // Texts come encoded as JSON already: names by id, `,"pid":71,"tid":72,"ts":` by track, the values of an argument by
-// code. Times are ns and are written as microseconds with three decimals, so that a nanosecond is kept. Every line
-// begins with the comma and the line end that part it from the one before.
+// code. Times are ns and are written as microseconds with three decimals, so that a nanosecond is kept; a fourth stands
+// where slices would touch (OpenSlices). Every line begins with the comma and the line end that part it from the one
+// before.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -68,6 +69,26 @@ struct TextLooseEnds {  // in the midst of a slice that began before; times asce
   std::span<const bool> is_target;
 };
 
+// Readers add `ts` and `dur` as floating-point numbers. Of two slices of a track that end at once, or of which one
+// begins where the other ends, the sum says at random which was first, and who nests by it (speedscope) goes astray.
+// So the inner or the later one is written shorter by tenths of a ns: what is rounded to a ns is as it was.
+struct Trim {
+  int begin = 0, end = 0;  // tenths of a ns, five together at most
+};
+
+class OpenSlices {  // of each track, over all pages of a file
+ public:
+  // What the slice is to be written shorter by. Slices of a track come in the order of their begin, the outer first.
+  Trim add(int32_t track, int64_t start, int64_t end);
+
+ private:
+  struct Open {
+    int64_t start, end;
+    Trim trim;
+  };
+  std::vector<std::vector<Open>> tracks_;
+};
+
 struct Lines {
   std::unique_ptr<char[]> bytes;
   size_t size = 0;
@@ -75,7 +96,7 @@ struct Lines {
 };
 
 // Of events at one time slices come first, each with its flow ends behind it, then loose ends, instants, counters.
-Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, const TextSlices& slices,
+Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, OpenSlices& open, const TextSlices& slices,
                   const TextFlowEnds& flow_ends, const TextLooseEnds& loose_ends, const TextInstants& instants,
                   const TextCounters& counters);
 

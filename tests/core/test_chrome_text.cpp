@@ -19,13 +19,16 @@ const JsonTexts tracks = texts({",\"tid\":7,\"ts\":", ",\"tid\":8,\"ts\":"});
 
 std::string moments(std::vector<int64_t> time, std::vector<TextArg> args = {}) {
   std::vector<int32_t> zeros(time.size(), 0);
-  return std::string(chrome_text(strings, tracks, {}, {}, {}, {time, zeros, zeros, zeros, std::move(args)}, {}).view());
+  OpenSlices open;
+  return std::string(
+      chrome_text(strings, tracks, open, {}, {}, {}, {time, zeros, zeros, zeros, std::move(args)}, {}).view());
 }
 
 std::string value(double number) {
   int64_t time = 0;
   int32_t zero = 0;
-  Lines lines = chrome_text(strings, tracks, {}, {}, {}, {}, {{&time, 1}, {&zero, 1}, {&zero, 1}, {&number, 1}});
+  OpenSlices open;
+  Lines lines = chrome_text(strings, tracks, open, {}, {}, {}, {}, {{&time, 1}, {&zero, 1}, {&zero, 1}, {&number, 1}});
   std::string text(lines.view());
   size_t begin = text.find("value\":") + 7;
   return text.substr(begin, text.size() - begin - 2);
@@ -38,8 +41,10 @@ TEST(events_stand_in_the_order_of_time) {
   std::vector<int64_t> row{0, 1}, id{9, 9};
   std::vector<int32_t> flow{2, 2};
   bool target[] = {false, true};
-  Lines lines = chrome_text(strings, tracks, {start, duration, track, name, category, {}}, {row, id, flow, target}, {},
-                            {moment, track, name, category, {}}, {counted, track, name, counts});
+  OpenSlices open;
+  Lines lines =
+      chrome_text(strings, tracks, open, {start, duration, track, name, category, {}}, {row, id, flow, target}, {},
+                  {moment, track, name, category, {}}, {counted, track, name, counts});
   CHECK(lines.view() == R"(,
 {"ph":"C","name":"add","tid":7,"ts":0.500,"args":{"value":64}},
 {"ph":"X","cat":"cpu_op","name":"add","tid":7,"ts":1.000,"dur":1.500},
@@ -49,20 +54,48 @@ TEST(events_stand_in_the_order_of_time) {
 {"ph":"X","cat":"cpu_op","name":"add","tid":8,"ts":2.000,"dur":0.007},
 {"ph":"f","bp":"e","cat":"flow","name":"flow","id":9,"tid":8,"ts":2.000},
 {"ph":"C","name":"add","tid":8,"ts":2.000,"args":{"value":0.5}})");
-  CHECK(chrome_text(strings, tracks, {}, {}, {}, {}, {}).view().empty());
+  CHECK(chrome_text(strings, tracks, open, {}, {}, {}, {}, {}).view().empty());
 }
 
 TEST(a_loose_end_stands_behind_the_slices_of_its_time) {
   std::vector<int64_t> start{1000, 2000}, duration{9000, 7}, time{2000, 30'000}, id{4, 5};
   std::vector<int32_t> track{0, 1}, zero{0, 0}, flow{2, 2};
   bool target[] = {true, true};
-  Lines lines = chrome_text(strings, tracks, {start, duration, track, zero, zero, {}}, {},
+  OpenSlices open;
+  Lines lines = chrome_text(strings, tracks, open, {start, duration, track, zero, zero, {}}, {},
                             {time, id, zero, flow, target}, {}, {});
   CHECK(lines.view() == R"(,
 {"ph":"X","cat":"add","name":"add","tid":7,"ts":1.000,"dur":9.000},
 {"ph":"X","cat":"add","name":"add","tid":8,"ts":2.000,"dur":0.007},
 {"ph":"f","bp":"e","cat":"flow","name":"flow","id":4,"tid":7,"ts":2.000},
 {"ph":"f","bp":"e","cat":"flow","name":"flow","id":5,"tid":7,"ts":30.000})");
+}
+
+TEST(slices_that_touch_are_told_apart) {
+  std::string written;
+  OpenSlices open;
+  auto put = [&](int32_t track, int64_t start, int64_t duration) {
+    int32_t zero = 0;
+    TextSlices slices{{&start, 1}, {&duration, 1}, {&track, 1}, {&zero, 1}, {&zero, 1}, {}};
+    std::string text(chrome_text(strings, tracks, open, slices, {}, {}, {}, {}).view());
+    size_t begin = text.find("ts\":") + 4;
+    written += text.substr(begin, text.size() - begin - 1) + " ";
+  };
+  put(0, 1000, 500);  // an op
+  put(0, 1100, 400);  // its kernel, which ends with it
+  put(0, 1500, 100);  // begins where they end
+  put(0, 1500, 100);  // has the same times
+  put(1, 1600, 9);    // on another track
+  put(0, 1600, 0);
+  put(0, 1700, 0);
+  CHECK(written ==
+        "1.000,\"dur\":0.500 1.100,\"dur\":0.3999 1.5001,\"dur\":0.0999 1.5001,\"dur\":0.0998 1.600,\"dur\":0.009 "
+        "1.6001,\"dur\":0.000 1.700,\"dur\":0.000 ");
+  written.clear();
+  for (int64_t k = 0; k < 7; ++k) put(1, 2000 + k, 10 - k);
+  CHECK(written ==
+        "2.000,\"dur\":0.010 2.001,\"dur\":0.0089 2.002,\"dur\":0.0078 2.003,\"dur\":0.0067 2.004,\"dur\":0.0056 "
+        "2.005,\"dur\":0.0046 2.006,\"dur\":0.0036 ");
 }
 
 TEST(times_are_microseconds_exact_to_the_nanosecond) {

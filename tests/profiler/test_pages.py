@@ -111,7 +111,7 @@ def test_the_size_of_the_pieces_does_not_show(recording: Recording, size: int) -
     assert again.name_of(range(len(again.slices))) == whole.name_of(range(len(whole.slices)))
     assert len(again.flows) == len(whole.flows)
     assert again.instants.time.tolist() == whole.instants.time.tolist()
-    moments = [event["ts"] for event in json.loads(written)["traceEvents"] if event["ph"] != "M"]
+    moments = [round(event["ts"] * 1000) for event in json.loads(written)["traceEvents"] if event["ph"] != "M"]
     assert moments == sorted(moments)
 
 
