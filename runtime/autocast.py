@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from . import _core
 from .autograd.modes import Mode
+from .device import as_device
 from .errors import ArgumentError
 from .spec import DTYPES, DType, as_dtype, bfloat16, float16
 
@@ -27,8 +28,7 @@ class autocast(Mode):
     """
 
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True) -> None:
-        if device_type != "cpu":
-            raise ArgumentError(f"autocast: there is no backend '{device_type}', use 'cpu'")
+        self._device_type = as_device(device_type).type
         self._dtype: DType = bfloat16 if dtype is None else as_dtype(dtype)
         if self._dtype not in (float16, bfloat16):
             raise ArgumentError(f"autocast: the dtype may be float16 or bfloat16, not {self._dtype.name}")
@@ -48,7 +48,7 @@ class autocast(Mode):
             _core.clear_autocast_cache()
 
     def fresh(self) -> Self:
-        return type(self)("cpu", self._dtype, self._enabled)
+        return type(self)(self._device_type, self._dtype, self._enabled)
 
 
 def get_autocast_dtype() -> DType | None:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from . import _core
-from .device import check_device
+from .device import CPU, as_device
 from .errors import ArgumentError, DTypeError
+from .ops.cast import copy_, moved
 from .spec import DType, as_dtype
 
 Tensor = _core.Tensor
@@ -26,8 +27,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
     Without `dtype`, Python's floats become the default dtype, its ints int64, and arrays keep theirs.
     """
-    check_device(device)
-    return copied(_to_array(data, dtype)).requires_grad_(requires_grad)
+    return copied(_to_array(data, dtype), device).requires_grad_(requires_grad)
 
 
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
@@ -35,16 +35,17 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
 
     With `copy=False` ArgumentError says that it cannot share.
     """
-    check_device(device)
+    where = obj.device if device is None and isinstance(obj, Tensor) else as_device(device)
     wanted = None if dtype is None else as_dtype(dtype)
     shares = isinstance(obj, Tensor | np.ndarray) and (wanted is None or as_dtype(obj.dtype) is wanted)
+    shares = shares and where == getattr(obj, "device", CPU)
     if copy:
-        return obj.to(wanted, copy=True) if isinstance(obj, Tensor) else tensor(obj, dtype=dtype)
+        return obj.to(where, wanted, copy=True) if isinstance(obj, Tensor) else tensor(obj, dtype=dtype, device=where)
     if copy is False and not shares:
         raise ArgumentError(f"asarray: {type(obj).__name__} must be copied to become a tensor: leave out copy=False")
     if isinstance(obj, Tensor):
-        return obj if shares else _astype(obj, wanted)
-    return _core.from_numpy(_to_array(obj, dtype))
+        return obj if shares else obj.to(where, wanted)  # type: ignore[no-any-return]
+    return moved(_core.from_numpy(_to_array(obj, dtype)), where.number)  # type: ignore[no-any-return]
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
@@ -61,8 +62,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 def empty(shape: Any, *sizes: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor whose elements are whatever the memory held: `empty(2, 3)` or `empty((2, 3))`."""
-    check_device(device)
-    return _core.empty(shape_of((shape, *sizes)), _chosen(dtype)).requires_grad_(requires_grad)
+    where = as_device(device).number
+    return _core.empty(shape_of((shape, *sizes)), _chosen(dtype), where).requires_grad_(requires_grad)
 
 
 def zeros(shape: Any, *sizes: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -79,34 +80,38 @@ def ones(shape: Any, *sizes: Any, dtype: Any = None, device: Any = None, require
 
 def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor with one value everywhere; without `dtype`, of the dtype that tensor(fill_value) has."""
-    check_device(device)
     found = as_dtype(type(fill_value)) if dtype is None else as_dtype(dtype)
-    made = _core.empty(shape_of((shape,)), found)
+    where = as_device(device).number
+    made = _core.empty(shape_of((shape,)), found, where)
+    if where:
+        copy_(made, full((), fill_value, dtype=found))
+        return made.requires_grad_(requires_grad)
     with _fitting(found):
         np.asarray(made)[...] = fill_value
     return made.requires_grad_(requires_grad)
 
 
 def empty_like(like: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """An empty tensor in the shape and, without `dtype`, the dtype of `like`."""
-    return empty(like.shape, dtype=like.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    """An empty tensor in the shape and, without `dtype`, the dtype and device of `like`."""
+    chosen, where = like.dtype if dtype is None else dtype, like.device if device is None else device
+    return empty(like.shape, dtype=chosen, device=where, requires_grad=requires_grad)
 
 
 def full_like(
     like: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """One value everywhere, in the shape and, without `dtype`, the dtype of `like`."""
-    chosen = like.dtype if dtype is None else dtype
-    return full(like.shape, fill_value, dtype=chosen, device=device, requires_grad=requires_grad)
+    """One value everywhere, in the shape and, without `dtype`, the dtype and device of `like`."""
+    chosen, where = like.dtype if dtype is None else dtype, like.device if device is None else device
+    return full(like.shape, fill_value, dtype=chosen, device=where, requires_grad=requires_grad)
 
 
 def zeros_like(like: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros in the shape and, without `dtype`, the dtype of `like`."""
+    """Zeros in the shape and, without `dtype`, the dtype and device of `like`."""
     return full_like(like, 0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def ones_like(like: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones in the shape and, without `dtype`, the dtype of `like`."""
+    """Ones in the shape and, without `dtype`, the dtype and device of `like`."""
     return full_like(like, 1, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -124,7 +129,6 @@ def arange(
 
     end: PyTorch's name for stop.
     """
-    check_device(device)
     stop = end if stop is None else stop
     if step == 0:
         raise ArgumentError("arange: a step of 0 never arrives: use another")
@@ -132,7 +136,7 @@ def arange(
         raise ArgumentError("arange: say where it stops: arange(n), or arange(start, stop, step)")
     first, end = (0, start) if stop is None else (start or 0, stop)
     values = np.arange(first, end, step)
-    return converted(values, dtype).requires_grad_(requires_grad)
+    return converted(values, dtype, device).requires_grad_(requires_grad)
 
 
 def logspace(
@@ -146,8 +150,7 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers, from base to the power start to base to the power end, in equal ratios."""
-    check_device(device)
-    return converted(np.logspace(start, end, steps, base=base), dtype).requires_grad_(requires_grad)
+    return converted(np.logspace(start, end, steps, base=base), dtype, device).requires_grad_(requires_grad)
 
 
 def linspace(
@@ -166,11 +169,10 @@ def linspace(
 
     end and steps: PyTorch's names for stop and num.
     """
-    check_device(device)
     stop, num = end if stop is None else stop, steps if num is None else num
     if stop is None or num is None:
         raise ArgumentError("linspace: say where it stops and how many numbers there are: linspace(0, 1, 5)")
-    return converted(np.linspace(start, stop, num, endpoint=endpoint), dtype).requires_grad_(requires_grad)
+    return converted(np.linspace(start, stop, num, endpoint=endpoint), dtype, device).requires_grad_(requires_grad)
 
 
 def eye(
@@ -183,8 +185,7 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """A matrix with ones on diagonal k, zeros elsewhere; square without n_cols. k > 0 lies above the main diagonal."""
-    check_device(device)
-    return copied(np.eye(n_rows, n_cols, k, dtype=_chosen(dtype).numpy)).requires_grad_(requires_grad)
+    return copied(np.eye(n_rows, n_cols, k, dtype=_chosen(dtype).numpy), device).requires_grad_(requires_grad)
 
 
 # --- methods of Tensor, which keep its dtype
@@ -194,12 +195,14 @@ def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor with a copy of the data, in this one's dtype where `dtype` is not given."""
-    return tensor(data, dtype=self.dtype if dtype is None else dtype, device=device, requires_grad=requires_grad)
+    chosen, where = self.dtype if dtype is None else dtype, self.device if device is None else device
+    return tensor(data, dtype=chosen, device=where, requires_grad=requires_grad)
 
 
 def _new(make: Any) -> Any:
-    def method(self: Tensor, *args: Any, dtype: Any = None, **kwargs: Any) -> Tensor:
-        made: Tensor = make(*args, dtype=self.dtype if dtype is None else dtype, **kwargs)
+    def method(self: Tensor, *args: Any, dtype: Any = None, device: Any = None, **kwargs: Any) -> Tensor:
+        chosen, where = self.dtype if dtype is None else dtype, self.device if device is None else device
+        made: Tensor = make(*args, dtype=chosen, device=where, **kwargs)
         return made
 
     method.__name__ = f"new_{make.__name__}"
@@ -210,21 +213,16 @@ def _new(make: Any) -> Any:
 METHODS = (new_tensor, _new(empty), _new(zeros), _new(ones), _new(full))
 
 
-def copied(array: np.ndarray[Any, Any]) -> Tensor:
+def copied(array: np.ndarray[Any, Any], device: Any = None) -> Tensor:
     """A tensor with a copy of the array, in memory of the runtime's own allocator, which traces show."""
     made = _core.empty(array.shape, as_dtype(array.dtype))
     np.asarray(made)[...] = array
-    return made
+    return made if device is None else moved(made, as_device(device).number)  # type: ignore[no-any-return]
 
 
-def converted(values: np.ndarray[Any, Any], dtype: Any) -> Tensor:
+def converted(values: np.ndarray[Any, Any], dtype: Any, device: Any = None) -> Tensor:
     """A tensor with a copy of NumPy's numbers; without `dtype`, floats are of the default one."""
-    return copied(values.astype((_default(values) if dtype is None else as_dtype(dtype)).numpy))
-
-
-def _astype(tensor: Tensor, dtype: DType | None) -> Tensor:
-    converted: Tensor = tensor.astype(dtype)
-    return converted
+    return copied(values.astype((_default(values) if dtype is None else as_dtype(dtype)).numpy), device)
 
 
 def _chosen(dtype: Any) -> DType:

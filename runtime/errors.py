@@ -6,6 +6,7 @@
     ├── DTypeError        also TypeError: a dtype that an op does not take, or that nobody knows
     ├── IndexOutOfRange   also IndexError: an index outside its axis
     ├── ArgumentError     also ValueError: an argument of a good type and an impossible value
+    ├── DeviceError       also RuntimeError: tensors on two devices, or a device that is not there
     ├── AutogradError     also RuntimeError: a graph used twice, a saved tensor changed in place
     │   └── GradcheckError    a gradient that differs from finite differences
     ├── StateError        also RuntimeError and KeyError: a state dict that does not fit its module or optimizer
@@ -39,6 +40,10 @@ class IndexOutOfRange(PerflabError, IndexError):
 
 class ArgumentError(PerflabError, ValueError):
     """An argument with a value that cannot be used."""
+
+
+class DeviceError(PerflabError, RuntimeError):
+    """Tensors on two devices in one call, a device that is not there, or memory that is on another one: names both."""
 
 
 class AutogradError(PerflabError, RuntimeError):

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from .creation import converted
-from .device import check_device
 from .ops.fourier import fft, fftn, fftshift, hfft, ifft, ifftn, ifftshift, ihfft, irfft, irfftn, rfft, rfftn
 
 __all__ = [
@@ -34,8 +33,7 @@ def fftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) ->
     >>> fftfreq(4).tolist()
     [0.0, 0.25, -0.5, -0.25]
     """
-    check_device(device)
-    return converted(np.fft.fftfreq(n, d), dtype)
+    return converted(np.fft.fftfreq(n, d), dtype, device)
 
 
 def rfftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Any:
@@ -44,5 +42,4 @@ def rfftfreq(n: int, *, d: float = 1.0, dtype: Any = None, device: Any = None) -
     >>> rfftfreq(4).tolist()
     [0.0, 0.25, 0.5]
     """
-    check_device(device)
-    return converted(np.fft.rfftfreq(n, d), dtype)
+    return converted(np.fft.rfftfreq(n, d), dtype, device)

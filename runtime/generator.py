@@ -2,22 +2,25 @@
 
 import os
 import threading
+from typing import Any
 
 import numpy as np
 
 from . import _core
 from ._core import Tensor
+from .device import as_device
 from .errors import ArgumentError, StateError
 from .spec import uint8
 
 
 class Generator:
-    """A stream of random numbers, which functions draw from with `generator=`. It starts from seed 0."""
+    """A stream of random numbers, which functions draw from with `generator=`. It starts from seed 0.
 
-    def __init__(self, device: str = "cpu") -> None:
-        if str(device) != "cpu":
-            raise ArgumentError(f"Generator: device is cpu, not {device}")
-        self.device = device
+    The same seed gives the same numbers on every device.
+    """
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self.device = as_device(device)
         self._lock = threading.Lock()
         self._seed = self._block = 0
 

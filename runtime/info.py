@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from .device import CPU, Device, check_device
+from . import _core
+from .device import CPU, Device, as_device, device_of
 from .promotion import isdtype
 from .spec import DTYPES, DType, as_dtype, bfloat16, float16, int64
 
@@ -21,12 +22,12 @@ class ArrayNamespaceInfo:
         return CPU
 
     def devices(self) -> list[Device]:
-        """Where tensors can be."""
-        return [CPU]
+        """Where tensors can be: the CPU, and the devices that were asked for so far."""
+        return [device_of(number) for number in range(_core.device_count())]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """What Python's numbers become, and what indices are."""
-        check_device(device)
+        as_device(device)
         return {
             "real floating": as_dtype(float),
             "complex floating": as_dtype(complex),
@@ -36,7 +37,7 @@ class ArrayNamespaceInfo:
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
         """The standard's dtypes by name, those of a kind as isdtype knows it; it does not know 16-bit floats."""
-        check_device(device)
+        as_device(device)
         known = [d for d in DTYPES if d not in (float16, bfloat16)]
         return {d.name: d for d in known if kind is None or isdtype(d, kind)}
 

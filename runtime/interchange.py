@@ -7,17 +7,22 @@ import numpy as np
 from . import _core
 from ._core import Tensor
 from .creation import copied, from_numpy
-from .device import check_device
+from .device import as_device
 from .errors import AutogradError
+from .ops.cast import moved
 from .spec import bfloat16, uint16
 
 _CPU = (1, 0)  # DLPack's number of the device
 
 
 def numpy(self: Tensor) -> np.ndarray[Any, Any]:
-    """The tensor as a NumPy array that shares its memory; AutogradError when it requires grad (use detach())."""
+    """The tensor as a NumPy array that shares its memory; of a device, with a copy of the values once they are there.
+
+    Raises AutogradError when it requires grad (use detach()).
+    """
     if self.requires_grad:
         raise AutogradError("numpy() of a tensor that requires grad: use detach().numpy()")
+    self = self.cpu()
     if self.dtype is bfloat16:  # which the buffer protocol lacks
         return np.asarray(memoryview(_core.reinterpret(self, uint16))).view(bfloat16.numpy)
     return np.asarray(memoryview(self))
@@ -46,6 +51,8 @@ def dlpack(
     """
     if self.requires_grad:
         raise BufferError("a tensor that requires grad cannot be exported: use detach() first")
+    if self.device != "cpu":
+        raise BufferError(f"the memory is on {self.device}, which DLPack does not know: use cpu() first")
     if self.dtype is bfloat16:
         raise BufferError("bfloat16 is not exported: view it as another dtype of 16 bits, or convert it with float()")
     return numpy(self).__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
@@ -61,10 +68,9 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
 
     Raises BufferError where `copy` is False and the memory may not be written.
     """
-    check_device(device)
     shown = np.from_dlpack(x, copy=copy)
     if shown.flags.writeable:
-        return from_numpy(shown)
+        return moved(from_numpy(shown), as_device(device).number)  # type: ignore[no-any-return]
     if copy is False:
         raise BufferError("from_dlpack: the array is read-only, and a tensor is not: leave copy away")
-    return copied(shown)
+    return copied(shown, device)

@@ -15,7 +15,7 @@ import numpy as np
 from . import _core
 from ._core import Tensor
 from .creation import copied, shape_of
-from .device import check_device
+from .device import as_device
 from .errors import ArgumentError, DTypeError, ShapeError
 from .generator import Generator, default_generator
 from .ops.cast import copy_
@@ -57,16 +57,16 @@ def rand(
     *size: Any, generator: Generator | None = None, device: Any = None, dtype: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Uniform in [0, 1): `rand(2, 3)` or `rand((2, 3))`, of a float dtype; without `dtype`, the default one."""
-    check_device(device)
-    return _uniform(shape_of(size), as_dtype(dtype or float), 0, 1, generator).requires_grad_(requires_grad)
+    where = as_device(device).number
+    return _uniform(shape_of(size), as_dtype(dtype or float), where, 0, 1, generator).requires_grad_(requires_grad)
 
 
 def randn(
     *size: Any, generator: Generator | None = None, device: Any = None, dtype: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Normal with mean 0 and variance 1: `randn(2, 3)` or `randn((2, 3))`; `dtype` as in rand."""
-    check_device(device)
-    return _normal(shape_of(size), as_dtype(dtype or float), 0, 1, generator).requires_grad_(requires_grad)
+    where = as_device(device).number
+    return _normal(shape_of(size), as_dtype(dtype or float), where, 0, 1, generator).requires_grad_(requires_grad)
 
 
 def rand_like(
@@ -77,9 +77,13 @@ def rand_like(
     dtype: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """rand in the shape and, without `dtype`, the dtype of `input`."""
+    """rand in the shape and, without `dtype`, the dtype and device of `input`."""
     return rand(
-        input.shape, generator=generator, device=device, dtype=dtype or input.dtype, requires_grad=requires_grad
+        input.shape,
+        generator=generator,
+        device=device or input.device,
+        dtype=dtype or input.dtype,
+        requires_grad=requires_grad,
     )
 
 
@@ -91,9 +95,13 @@ def randn_like(
     dtype: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """randn in the shape and, without `dtype`, the dtype of `input`."""
+    """randn in the shape and, without `dtype`, the dtype and device of `input`."""
     return randn(
-        input.shape, generator=generator, device=device, dtype=dtype or input.dtype, requires_grad=requires_grad
+        input.shape,
+        generator=generator,
+        device=device or input.device,
+        dtype=dtype or input.dtype,
+        requires_grad=requires_grad,
     )
 
 
@@ -106,31 +114,30 @@ def normal(
     device: Any = None,
 ) -> Tensor:
     """Normal with these means and standard deviations, numbers or tensors that broadcast; numbers need a `size`."""
-    check_device(device)
     if isinstance(std, Tensor) and np.any(np.asarray(std.detach()) < 0):
         raise ArgumentError("normal: std must not be negative")
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
         if size is not None:
             raise ArgumentError("normal: size goes with numbers alone; a tensor has its own")
         like: Any = mean + std  # the shape and dtype of both
-        values: Tensor = mean + std * randn(like.shape, generator=generator, dtype=like.dtype)
+        values: Tensor = mean + std * randn(like.shape, generator=generator, dtype=like.dtype, device=like.device)
         return values.detach()
     if size is None:
         raise ArgumentError("normal: mean and std are numbers: give a size")
-    return _normal(shape_of((size,)), as_dtype(float), mean, std, generator)
+    return _normal(shape_of((size,)), as_dtype(float), as_device(device).number, mean, std, generator)
 
 
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that stands in `input`, else 0, in its dtype; with `p`, that probability everywhere."""
     if p is not None:
-        return _coins(input.shape, input.dtype, p, generator)
+        return _coins(input.shape, input.dtype, input._device, p, generator)
     probabilities = input.detach()
     if probabilities.dtype.kind != "f":
         raise DTypeError(f"bernoulli: probabilities are floats, not {probabilities.dtype.name}")
     held = np.asarray(probabilities)
     if not np.all((held >= 0) & (held <= 1)):
         raise ArgumentError("bernoulli: probabilities lie between 0 and 1")
-    drawn: Tensor = _uniform(input.shape, float64, 0, 1, generator) < probabilities
+    drawn: Tensor = _uniform(input.shape, float64, input._device, 0, 1, generator) < probabilities
     return drawn.astype(input.dtype)  # type: ignore[no-any-return]
 
 
@@ -148,10 +155,11 @@ def randint(
     requires_grad: bool = False,
 ) -> Tensor:
     """Integers from low to high - 1, all as likely: `randint(0, 10, (2, 3))`, or `randint(10, (2, 3))` from 0."""
-    check_device(device)
     if size is None:
         low, high, size = 0, low, high
-    return _integers(shape_of((size,)), as_dtype(dtype), low, high, generator).requires_grad_(requires_grad)
+    return _integers(shape_of((size,)), as_dtype(dtype), as_device(device).number, low, high, generator).requires_grad_(
+        requires_grad
+    )
 
 
 def randint_like(
@@ -163,18 +171,19 @@ def randint_like(
     device: Any = None,
     dtype: Any = None,
 ) -> Tensor:
-    """randint in the shape and, without `dtype`, the dtype of `input`."""
+    """randint in the shape and, without `dtype`, the dtype and device of `input`."""
     if high is None:
         low, high = 0, low
-    return randint(low, high, input.shape, generator=generator, device=device, dtype=dtype or input.dtype)
+    return randint(
+        low, high, input.shape, generator=generator, device=device or input.device, dtype=dtype or input.dtype
+    )
 
 
 def randperm(n: int, *, generator: Generator | None = None, device: Any = None, dtype: Any = int64) -> Tensor:
     """The numbers 0 to n - 1 in random order, all orders as likely."""
-    check_device(device)
     if n < 0:
         raise ArgumentError(f"randperm: n must not be negative, it is {n}")
-    made = _core.empty((n,), int64)
+    made = _core.empty((n,), int64, as_device(device).number)
     _core.random_permutation(made, *_stream(generator).draw(n))
     return _as(made, as_dtype(dtype))
 
@@ -205,7 +214,7 @@ def multinomial(
         exponential_(times, generator=generator)
         with np.errstate(divide="ignore"):
             drawn = np.argsort(np.asarray(times) / weights, axis=-1, kind="stable")[..., :num_samples]
-    return copied(drawn.reshape(*input.shape[:-1], num_samples))
+    return copied(drawn.reshape(*input.shape[:-1], num_samples), input.device)
 
 
 def truncated_normal(
@@ -220,7 +229,7 @@ def truncated_normal(
 ) -> Tensor:
     """Normal, given that it lies between low and high."""
     below, above = (0.5 * math.erfc((mean - x) / (std * math.sqrt(2))) for x in (low, high))
-    made = _normal(shape, as_dtype(dtype), mean, std, generator, (below, above))
+    made = _normal(shape, as_dtype(dtype), 0, mean, std, generator, (below, above))
     return minimum(maximum(made, low), high)  # type: ignore[no-any-return]
 
 
@@ -231,12 +240,12 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
     """Fill with numbers that are uniform in [low, high)."""
     if not low <= high:
         raise ArgumentError(f"uniform_: low {low} is above high {high}")
-    return copy_(self, _uniform(self.shape, self.dtype, low, high, generator))  # type: ignore[no-any-return]
+    return copy_(self, _uniform(self.shape, self.dtype, self._device, low, high, generator))  # type: ignore[no-any-return]
 
 
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with normal numbers of this mean and standard deviation."""
-    return copy_(self, _normal(self.shape, self.dtype, mean, std, generator))  # type: ignore[no-any-return]
+    return copy_(self, _normal(self.shape, self.dtype, self._device, mean, std, generator))  # type: ignore[no-any-return]
 
 
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
@@ -244,14 +253,15 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
     if not lambd > 0:
         raise ArgumentError(f"exponential_: lambd must be above 0, not {lambd}")
     stream = _stream(generator).draw(self.numel())
-    return copy_(self, _floats(self.shape, self.dtype, lambda out: _core.random_exponential(out, *stream, lambd)))  # type: ignore[no-any-return]
+    drawn = _floats(self.shape, self.dtype, self._device, lambda out: _core.random_exponential(out, *stream, lambd))
+    return copy_(self, drawn)  # type: ignore[no-any-return]
 
 
 def bernoulli_(self: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Fill with 1 with probability p, else 0; p: a number, or a tensor that broadcasts."""
     if isinstance(p, Tensor):
         return copy_(self, bernoulli(p.expand(self.shape), generator=generator))  # type: ignore[no-any-return]
-    return copy_(self, _coins(self.shape, self.dtype, p, generator))  # type: ignore[no-any-return]
+    return copy_(self, _coins(self.shape, self.dtype, self._device, p, generator))  # type: ignore[no-any-return]
 
 
 def random_(
@@ -262,7 +272,7 @@ def random_(
         low, high = 0, _largest(self.dtype) + 1
     elif high is None:
         low, high = 0, low
-    return copy_(self, _integers(self.shape, self.dtype, low, high, generator))  # type: ignore[no-any-return]
+    return copy_(self, _integers(self.shape, self.dtype, self._device, low, high, generator))  # type: ignore[no-any-return]
 
 
 IN_PLACE = (uniform_, normal_, exponential_, bernoulli_, random_)
@@ -283,24 +293,27 @@ def _as(made: Tensor, dtype: DType) -> Tensor:
     return made if made.dtype is dtype else made.astype(dtype)
 
 
-def _floats(shape: tuple[int, ...], dtype: DType, fill: Callable[[Tensor], None]) -> Tensor:
+def _floats(shape: tuple[int, ...], dtype: DType, device: int, fill: Callable[[Tensor], None]) -> Tensor:
     if dtype.name not in _SIGNIFICAND:
         raise DTypeError(f"random floats are of a float dtype, not {dtype.name}: use randint for integers")
-    made = _core.empty(shape, float64 if dtype is float64 else float32)
+    made = _core.empty(shape, float64 if dtype is float64 else float32, device)
     fill(made)
     return _as(made, dtype)
 
 
-def _uniform(shape: tuple[int, ...], dtype: DType, low: float, high: float, generator: Generator | None) -> Tensor:
+def _uniform(
+    shape: tuple[int, ...], dtype: DType, device: int, low: float, high: float, generator: Generator | None
+) -> Tensor:
     def fill(out: Tensor) -> None:
         _core.random_uniform(out, *_stream(generator).draw(out.numel()), low, high, _SIGNIFICAND[dtype.name])
 
-    return _floats(shape, dtype, fill)
+    return _floats(shape, dtype, device, fill)
 
 
 def _normal(
     shape: tuple[int, ...],
     dtype: DType,
+    device: int,
     mean: Any,
     std: Any,
     generator: Generator | None,
@@ -313,22 +326,24 @@ def _normal(
     def fill(out: Tensor) -> None:
         _core.random_normal(out, *_stream(generator).draw(out.numel()), mean, std, *between)
 
-    return _floats(shape, dtype, fill)
+    return _floats(shape, dtype, device, fill)
 
 
-def _coins(shape: tuple[int, ...], dtype: DType, p: float, generator: Generator | None) -> Tensor:
+def _coins(shape: tuple[int, ...], dtype: DType, device: int, p: float, generator: Generator | None) -> Tensor:
     if not 0 <= p <= 1:
         raise ArgumentError(f"bernoulli: p must lie between 0 and 1, it is {p}")
     native = dtype if dtype in (float32, float64) else bool_
-    made = _core.empty(shape, native)
+    made = _core.empty(shape, native, device)
     _core.random_bernoulli(made, *_stream(generator).draw(made.numel()), p)
     return _as(made, dtype)
 
 
-def _integers(shape: tuple[int, ...], dtype: DType, low: int, high: int, generator: Generator | None) -> Tensor:
+def _integers(
+    shape: tuple[int, ...], dtype: DType, device: int, low: int, high: int, generator: Generator | None
+) -> Tensor:
     if not low < high:
         raise ArgumentError(f"random integers from low to high - 1: low {low} is not below high {high}")
-    made = _core.empty(shape, int64)
+    made = _core.empty(shape, int64, device)
     _core.random_integers(made, *_stream(generator).draw(made.numel()), low, (high - low) % 2**64)
     return _as(made, dtype)
 

@@ -18,6 +18,7 @@ from .errors import (
     ArgumentError,
     AutogradError,
     AxisError,
+    DeviceError,
     DTypeError,
     IndexOutOfRange,
     OpError,
@@ -361,6 +362,6 @@ def _widened(tensor: Any) -> np.ndarray[Any, Any]:
     return array.astype(np.float32) if tensor.dtype in (float16, bfloat16) else array
 
 
-_core.set_errors(ShapeError, DTypeError, IndexOutOfRange, AutogradError, ArgumentError, AxisError)
+_core.set_errors(ShapeError, DTypeError, IndexOutOfRange, AutogradError, ArgumentError, AxisError, DeviceError)
 _core.set_numpy_types((np.generic, np.ndarray))
 _core.set_callbacks(_infer, _run_body, trace, Symbol, call_on_symbols)

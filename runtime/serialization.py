@@ -13,7 +13,7 @@ import numpy as np
 
 from ._core import Tensor
 from .creation import copied
-from .device import check_device
+from .device import Device, as_device
 from .errors import ArgumentError, FileFormatError
 from .spec import as_dtype
 
@@ -59,16 +59,16 @@ def save(obj: Any, f: Target, *, metadata: Mapping[str, str] | None = None, weig
 def load(f: Target, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """What save wrote, or the dict of tensors in another program's safetensors file.
 
-    map_location: the device that tensors come to, the CPU.
+    map_location: the device that tensors come to, by default the CPU.
 
     weights_only=False also unpickles, which runs code that the file names: do it to files that you trust. Raises
     FileFormatError, which says what the file is, for one that is damaged or in another format.
     """
-    check_device(map_location)
+    where = as_device(map_location)
     data, name = _read(f)
     if data[:1] == b"\x80" and not weights_only:
         return pickle.loads(data)
-    return _decode(data, name, _metadata(data, name))
+    return _decode(data, name, _metadata(data, name), where)
 
 
 def load_metadata(f: Target) -> dict[str, str]:
@@ -173,10 +173,10 @@ def _what_it_is(data: bytes, error: Exception) -> str:
     return f"is no safetensors file, or a damaged one: {error}"
 
 
-def _decode(data: bytes, name: str, notes: dict[str, str]) -> Any:
+def _decode(data: bytes, name: str, notes: dict[str, str], where: Device) -> Any:
     from safetensors import deserialize
 
-    tensors = {key: _tensor(found) for key, found in deserialize(data)}  # type: ignore[no-untyped-call]
+    tensors = {key: _tensor(found).to(where) for key, found in deserialize(data)}  # type: ignore[no-untyped-call]
     if _STRUCTURE not in notes:
         return tensors
     try:

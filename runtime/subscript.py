@@ -97,13 +97,13 @@ def get(a: Tensor, key: Any) -> Tensor:
     """a[key], a copy."""
     mask = _mask(a, key)
     if mask is not None:
-        rows: Tensor = take(_rows(a, mask), copied(np.flatnonzero(np.asarray(mask))), axis=0)
+        rows: Tensor = take(_rows(a, mask), copied(np.flatnonzero(np.asarray(mask)), a.device), axis=0)
         return rows
     view, indices, axes = _parse(a, key)
     if len(axes) == 1:
-        found: Tensor = take(view, copied(indices[0]), axis=axes[0])
+        found: Tensor = take(view, copied(indices[0], a.device), axis=axes[0])
         return found
-    chosen: Tensor = index_at(view, copied(indices), axes=axes)
+    chosen: Tensor = index_at(view, copied(indices, a.device), axes=axes)
     return chosen
 
 
@@ -111,13 +111,13 @@ def put(a: Tensor, key: Any, value: Any) -> None:
     """a[key] = value."""
     mask = _mask(a, key)
     if mask is not None and mask.ndim == a.ndim and isinstance(value, int | float):
-        masked_fill_(a, mask, value)
+        masked_fill_(a, mask.to(a.device), value)
         return
     view, indices, axes = _parse(a, key)
     extra = (value.ndim if isinstance(value, Tensor) else 0) - (view.ndim - len(axes) + indices.ndim - 1)
     if extra > 0 and set(value.shape[:extra]) == {1}:
         value = value.reshape(value.shape[extra:])
-    _put_in_place(view, copied(indices), value, axes=axes)
+    _put_in_place(view, copied(indices, a.device), value, axes=axes)
 
 
 _core.set_subscripts(get, put)

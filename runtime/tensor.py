@@ -10,10 +10,10 @@ import numpy as np
 from . import creation, interchange, random, registry, subscript  # noqa: F401  (it gives the core its hooks)
 from ._core import Tensor, inplace
 from .creation import copied
-from .device import CPU, Device, check_device
+from .device import CPU, Device, as_device, device_of
 from .errors import ArgumentError, AutogradError, ShapeError
 from .ops import arrange, order, scatter, search, statistics
-from .ops.cast import copy_
+from .ops.cast import copy_, moved
 from .spec import DTYPES, DType, as_dtype, bfloat16, bool_, float16, float32, float64, int8, int16, int32, int64, uint8
 from .storage import UntypedStorage
 from .text import show
@@ -58,31 +58,31 @@ def contiguous(self: Tensor) -> Tensor:
 def to(
     self: Tensor, *targets: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False
 ) -> Tensor:
-    """The tensor in another dtype: `to(dtype)`, `to(other)` takes the dtype of another tensor, `to("cpu")` a device.
+    """The tensor in another dtype or place: `to(dtype)`, `to("sim:0")`, `to(device, dtype)`; `to(other)` takes both of
+    another tensor.
 
-    The tensor itself where nothing changes and `copy` is not set. non_blocking has no meaning on the CPU.
+    The tensor itself where nothing changes and `copy` is not set. non_blocking: a copy from or to a device is not
+    waited for; synchronize before its values are used on the CPU, and leave what it reads there as it is until then.
     """
     for target in targets:
         if isinstance(target, Tensor):
-            dtype = target.dtype
+            dtype, device = target.dtype, target.device
         elif isinstance(target, Device) or (isinstance(target, str) and target not in _DTYPE_NAMES):
             device = target
         else:
             dtype = target
-    check_device(device)
     found = self.dtype if dtype is None else as_dtype(dtype)
-    if found is self.dtype:
-        return self.clone() if copy else self
-    converted: Tensor = self.astype(found)
-    return converted
+    result: Tensor = self if found is self.dtype else self.astype(found)
+    if device is not None:
+        result = moved(result, as_device(device).number, non_blocking)
+    return result.clone() if copy and result is self else result
 
 
 def to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
-    """The tensor on a device: itself, for there is the CPU alone. Raises ArgumentError for another."""
-    check_device(device)
+    """The tensor on a device: itself where it is there already. Raises ArgumentError for one that is not there."""
     if stream is not None:
-        raise ArgumentError("to_device: the CPU has no streams: leave stream away")
-    return self
+        raise ArgumentError("to_device: choose the stream with the device's stream(): leave stream away")
+    return to(self, as_device(device))
 
 
 def _conversion(name: str, dtype: DType) -> Any:
@@ -232,11 +232,11 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 def _reduce(self: Tensor, protocol: int) -> tuple[Any, ...]:
     values = np.array(interchange.numpy(self.detach()), order="C")
-    return _unpickled, (type(self), values, self.requires_grad), self.__dict__ or None
+    return _unpickled, (type(self), values, self.requires_grad, self.device), self.__dict__ or None
 
 
-def _unpickled(kind: type[Tensor], values: np.ndarray[Any, Any], requires_grad: bool) -> Tensor:
-    return _restored(kind, copied(values), requires_grad)
+def _unpickled(kind: type[Tensor], values: np.ndarray[Any, Any], requires_grad: bool, device: Device = CPU) -> Tensor:
+    return _restored(kind, copied(values, device), requires_grad)
 
 
 def _restored(kind: type[Tensor], data: Tensor, requires_grad: bool) -> Tensor:
@@ -285,13 +285,14 @@ def _install() -> None:
         "fill_diagonal_": fill_diagonal_,
         "is_same_size": lambda self, other: self.shape == other.shape,
         "is_signed": lambda self: not self.dtype.name.startswith(("bool", "uint")),
-        "get_device": lambda self: -1,
+        "get_device": lambda self: -1 if self.device.index is None else self.device.index,
         "sum_to_size": sum_to_size,
-        "is_cuda": property(lambda self: False, doc="Whether the memory is on a GPU: it is on the CPU."),
+        "is_cuda": property(lambda self: self.device.type == "cuda", doc="Whether the memory is on a GPU."),
         "zero_": zero_,
         "to": to,
         "to_device": to_device,
-        "cpu": lambda self: self,
+        "cpu": lambda self: moved(self, 0),
+        "is_cpu": property(lambda self: self._device == 0, doc="Whether the memory is on the CPU."),
         "untyped_storage": untyped_storage,
         "is_floating_point": is_floating_point,
         "is_complex": is_complex,
@@ -312,7 +313,7 @@ def _install() -> None:
         "__float__": lambda self: float(self.item()),
         "__int__": lambda self: int(self.item()),
         "__init_subclass__": classmethod(_reject_del),
-        "device": property(lambda self: CPU, doc="Where the memory is: the CPU."),
+        "device": property(lambda self: device_of(self._device), doc="Where the memory is."),
         "mT": property(lambda self: self.transpose(-2, -1), doc="The last two axes swapped."),
         "mH": property(lambda self: self.adjoint(), doc="The last two axes swapped, complex elements conjugated."),
         "H": property(lambda self: _transposed(self).adjoint().mT, doc="T, complex elements conjugated."),

@@ -67,6 +67,8 @@ def show(tensor: Tensor, name: str = "") -> str:
     notes = [f"size={tensor.shape}"] if 0 in tensor.shape and tensor.ndim != 1 else []
     if tensor.dtype not in implied or (0 in tensor.shape and tensor.dtype is not as_dtype(float)):
         notes.append(f"dtype={tensor.dtype!r}")
+    if not tensor.is_cpu:
+        notes.insert(0, f"device='{tensor.device}'")
     if tensor.grad_fn is not None:
         notes.append(f"grad_fn=<{tensor.grad_fn.name()}>")
     elif tensor.requires_grad:

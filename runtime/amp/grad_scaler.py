@@ -5,6 +5,7 @@ from typing import Any
 
 from .. import _core
 from .._core import Tensor
+from ..device import as_device
 from ..errors import ArgumentError, StateError
 from ..optim import Optimizer
 from ..spec import float32, float64
@@ -19,15 +20,14 @@ class GradScaler:
 
     def __init__(
         self,
-        device: str = "cpu",
+        device: Any = "cpu",
         init_scale: float = 2.0**16,
         growth_factor: float = 2.0,
         backoff_factor: float = 0.5,
         growth_interval: int = 2000,
         enabled: bool = True,
     ) -> None:
-        if str(device) != "cpu":
-            raise ArgumentError(f"GradScaler: device is cpu, not {device}")
+        as_device(device)
         if growth_factor <= 1:
             raise ArgumentError(f"GradScaler: growth_factor must be above 1, not {growth_factor}")
         if backoff_factor >= 1:

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "device.h"
 #include "engine.h"
 #include "history.h"
 #include "modes.h"
@@ -78,6 +79,8 @@ Node* record_node(const Op& op, const Program& p, const Operand* in, int nin, co
   Node* n = make_node(op.list() ? nin : __builtin_popcount(mask), static_cast<int>(p.saves.size()), nout, op.words);
   try {
     n->op = &op, n->program = &p, n->sequence = sequence;
+    if (outs[0]->device) [[unlikely]]
+      n->device = outs[0]->device, n->stream = device(n->device).current_stream();
     std::memcpy(n->attrs(), attrs.v, op.words * sizeof(int64_t));
     for (int i = 0, e = 0; i < nin; ++i) {
       if (op.list()) {

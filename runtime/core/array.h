@@ -25,6 +25,7 @@ struct Layout {
   DType dtype = DType::kFloat32;
   bool contig = true;  // C order without gaps
   bool weak = false;   // a Python number: takes part in promotion by its kind alone
+  uint8_t device = 0;  // where the elements are (device.h); 0: on the CPU
   alignas(8) unsigned char cell[16] = {};
   int64_t shape[kMaxDim], strides[kMaxDim];  // strides in elements, may be 0 or negative
 
@@ -108,12 +109,15 @@ struct Array : Layout {
     if ((storage = a.storage)) retain(storage);
   }
   bool sole() const { return storage && storage->refs.load(std::memory_order_acquire) == 1; }
-  void fill_storage(bool quiet = false) {
+  void fill_storage(bool quiet = false) {  // on the CPU
     if (numel > kMaxElements) [[unlikely]]
       refuse_size(*this);
     storage = make_storage(bytes(), quiet), data = storage->data;
   }
 };
+
+// Gives it memory on a device, 0: the CPU. In device.cpp.
+void fill_storage_on(int device, Array&);
 
 inline bool same_shape(const Layout& a, const Layout& b) {
   if (a.ndim != b.ndim) return false;

@@ -14,5 +14,6 @@ void bind_random(nanobind::module_&);
 void bind_chrome(nanobind::module_&);
 void bind_threads(nanobind::module_&);
 void bind_gil(nanobind::module_&);
+void bind_device(nanobind::module_&);
 
 }  // namespace perflab

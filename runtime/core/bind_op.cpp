@@ -64,6 +64,7 @@ nb::object define(nb::object record, const std::string& name, int nin, nb::objec
     op->infer = found->infer;
     if ((op->outputs = found->outputs)) op->nout = 0;
     op->contracts = wanted == "matmul";
+    op->moves = wanted.starts_with("transfer");
   }
   for (const NativeKernel& k : native_kernels())
     if (name == k.op) op->native[static_cast<int>(k.dtype)] = k.kernel;

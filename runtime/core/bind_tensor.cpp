@@ -4,6 +4,7 @@
 
 #include "allocator.h"
 #include "bind.h"
+#include "device.h"
 #include "modes.h"
 
 namespace nb = nanobind;
@@ -23,12 +24,13 @@ void set_dtypes(nb::sequence dtypes) {
 }
 
 void set_errors(nb::object shape, nb::object dtype, nb::object index, nb::object autograd, nb::object value,
-                nb::object axis) {
+                nb::object axis, nb::object device) {
   int i = 0;
-  for (nb::object* o : {&shape, &dtype, &index, &autograd, &value, &axis}) error_types[i++] = o->release().ptr();
+  for (nb::object* o : {&shape, &dtype, &index, &autograd, &value, &axis, &device})
+    error_types[i++] = o->release().ptr();
 }
 
-nb::object empty(const std::vector<int64_t>& shape, nb::handle dtype) {
+nb::object empty(const std::vector<int64_t>& shape, nb::handle dtype, int device) {
   Array a;
   if (shape.size() > kMaxDim)
     throw Error(ErrorKind::kShape,
@@ -38,7 +40,10 @@ nb::object empty(const std::vector<int64_t>& shape, nb::handle dtype) {
     if (shape[i] < 0) throw Error(ErrorKind::kShape, "negative size in shape " + show(shape.data(), a.ndim));
     a.shape[i] = shape[i];
   }
-  a.pack(), a.fill_storage();
+  a.pack();
+  if (device < 0 || device >= device_count())
+    throw Error(ErrorKind::kDevice, "there is no device " + std::to_string(device));
+  fill_storage_on(device, a);
   return nb::steal(wrap(make_tensor(std::move(a))));
 }
 
@@ -66,7 +71,8 @@ std::string layout_of(const Py_buffer& b, Layout& to) {  // what is wrong with t
   return {};
 }
 
-nb::object from_numpy(nb::object array) {
+// `like`: a tensor on whose device the values are wanted; on the CPU the tensor shares the array's memory.
+nb::object from_numpy(nb::object array, nb::object like) {
   // The buffer protocol lacks bfloat16: its arrays come as uint16.
   const nb::object given = nb::getattr(array, "dtype", nb::none());
   const bool brain = given.equal(nb::borrow(dtype_objects[static_cast<int>(DType::kBFloat16)]).attr("numpy"));
@@ -80,8 +86,9 @@ nb::object from_numpy(nb::object array) {
   if (!wrong.empty()) throw Error(ErrorKind::kDType, "from_numpy: " + wrong);
   if (b.readonly)
     throw Error(ErrorKind::kValue, "from_numpy: the array is read-only, and a tensor is not: pass array.copy()");
-  a.storage =
-      adopt_storage(a.data, a.bytes(), view.release().ptr(), [](void* o) { let_go(static_cast<PyObject*>(o)); });
+  a.storage = adopt_storage(a.data, a.bytes(), view.release().ptr(),
+                            [](Storage* s) { let_go(static_cast<PyObject*>(s->owner)); });
+  if (is_tensor(like.ptr()) && impl_of(like.ptr())->device) a = transfer(a, impl_of(like.ptr())->device);
   return nb::steal(wrap(make_tensor(std::move(a))));
 }
 
@@ -133,8 +140,8 @@ nb::dict memory_stats() {
 void bind_tensor(nb::module_& m) {
   m.def("set_dtypes", set_dtypes);
   m.def("set_errors", set_errors);
-  m.def("empty", empty, "shape"_a, "dtype"_a);
-  m.def("from_numpy", from_numpy, "array"_a);
+  m.def("empty", empty, "shape"_a, "dtype"_a, "device"_a = 0);
+  m.def("from_numpy", from_numpy, "array"_a, "like"_a.none() = nb::none());
   m.def("reinterpret", reinterpret, "tensor"_a, "dtype"_a);
   m.def("storage", storage, "tensor"_a);
   m.def("set_default_dtype", set_default_dtype, "dtype"_a);

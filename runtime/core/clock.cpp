@@ -1,5 +1,6 @@
 #include "clock.h"
 
+#include <atomic>
 #include <ctime>
 #include <fstream>
 #include <string>
@@ -11,7 +12,7 @@ namespace perflab {
 namespace {
 
 constexpr int64_t kSecond = 1'000'000'000, kLeastSpan = 10'000'000;
-int64_t fake_now = 0;
+std::atomic<int64_t> fake_now{0};
 
 int64_t read_ns(clockid_t id) {
   timespec t;
@@ -61,7 +62,9 @@ struct Start {
 
 }  // namespace
 
-int64_t slow_ticks() { return clock_source == ClockSource::kFake ? fake_now : read_ns(CLOCK_MONOTONIC); }
+int64_t slow_ticks() {
+  return clock_source == ClockSource::kFake ? fake_now.load(std::memory_order_relaxed) : read_ns(CLOCK_MONOTONIC);
+}
 
 ClockScale clock_scale() {
   if (clock_source == ClockSource::kFake) return {0, 0, 1.0};

@@ -1,5 +1,6 @@
 // The backward pass with create_graph: the same programs on tensors, recorded by apply(). A saved value finds its place
 // in the graph again through the node (rejoin).
+#include "device.h"
 #include "pass.h"
 
 namespace perflab {
@@ -10,14 +11,7 @@ namespace {
 
 Tensor constant(const Array& a) { return Ref(make_tensor(Array(a))); }
 
-Tensor zeros(const Layout& like) {
-  Array a;
-  a.dtype = like.dtype;
-  a.take_shape(like);
-  a.fill_storage();
-  std::memset(a.data, 0, a.bytes());
-  return Ref(make_tensor(std::move(a)));
-}
+Tensor zeros(const Layout& like) { return Ref(make_tensor(filled(like, 0))); }
 
 void run_program(Node* n, std::span<Tensor> cts, std::span<Tensor> outs) {
   const Program& p = *n->program;

@@ -2,6 +2,8 @@
 #include <cmath>
 #include <vector>
 
+#include "device.h"
+#include "dispatch.h"
 #include "engine.h"
 #include "recorder.h"
 #include "shapes.h"
@@ -11,9 +13,9 @@ namespace perflab {
 void (*infer_python)(const Op&, In, int, const Attrs&, Array*, int) = nullptr;
 void (*run_python_kernel)(const Op&, In, int, const Attrs&, Array*, int) = nullptr;
 
-namespace {
-
 bool cast_by(const Op& op, int i) { return op.list() ? op.casts & 1 : op.casts >> i & 1; }
+
+namespace {
 
 [[noreturn, gnu::noinline]] void refuse_promotion(const Op& op, DType a, DType b) {
   throw Error(ErrorKind::kDType, op.name + ": no dtype holds both " + name(a) + " and " + name(b) +
@@ -52,8 +54,9 @@ DType chosen(const Op& op, const Attrs& attrs, DType otherwise) {  // by the fir
   return otherwise;
 }
 
-// The dtype that the kernel computes in.
-DType computation(const Op& op, In in, int nin, const Attrs& attrs) {
+}  // namespace
+
+DType computation_of(const Op& op, In in, int nin, const Attrs& attrs) {
   switch (op.dtype_rule) {
     case DTypeRule::kPromote:
     case DTypeRule::kBool:
@@ -77,7 +80,7 @@ DType computation(const Op& op, In in, int nin, const Attrs& attrs) {
   }
 }
 
-DType result(const Op& op, DType computed, const Attrs& attrs) {
+DType result_of(const Op& op, DType computed, const Attrs& attrs) {
   switch (op.dtype_rule) {
     case DTypeRule::kBool:
       return DType::kBool;
@@ -92,12 +95,14 @@ DType result(const Op& op, DType computed, const Attrs& attrs) {
   }
 }
 
+namespace {
 [[noreturn, gnu::noinline]] void name_op(const Op& op, Error& e) { throw Error(e.kind, op.name + ": " + e.what()); }
+}  // namespace
 
 void infer(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Array* out, int nout) {
   if (!op.infer) [[unlikely]]
     return infer_python(op, in, nin, attrs, out, nout);
-  DType d = result(op, computed, attrs);
+  DType d = result_of(op, computed, attrs);
   try {
     op.infer(in, nin, attrs, out, nout);
   } catch (Error& e) {
@@ -105,6 +110,8 @@ void infer(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Arr
   }
   for (int k = 0; k < nout; ++k) out[k].dtype = d;
 }
+
+namespace {
 
 bool may_donate(const Array& from, const Array& to) {
   return from.sole() && from.contig && from.numel == to.numel && from.dtype == to.dtype && !from.storage->owner;
@@ -137,8 +144,6 @@ bool takes_long(const Op& op, In in, int nin, const Array& out) {
   return elements > kLong;
 }
 
-void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Array* out, int nout);
-
 // 16-bit floats by the kernel for float32, its results rounded once.
 void compute_wide(const Op& op, In in, int nin, const Attrs& attrs, Array* out, int nout) {
   std::vector<Array> inputs(nin), results(nout);
@@ -158,6 +163,8 @@ void compute_wide(const Op& op, In in, int nin, const Attrs& attrs, Array* out, 
     if (is_half(out[k].dtype)) copy_into(results[k], out[k]);
 }
 
+}  // namespace
+
 void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Array* out, int nout) {
   Kernel kernel = op.kernel(computed);
   if (!kernel) [[unlikely]] {
@@ -173,9 +180,8 @@ void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, A
   }
 }
 
-[[gnu::noinline]] void record_op(const Op& op, DType computed, In in, int nin, const Array* out, bool work,
-                                 bool allocated, int64_t t0, int64_t t1, uint64_t sequence) {
-  uint16_t backend = !work ? kView : op.is_native(computed) ? kNative : kPythonKernel;
+[[gnu::noinline]] void record_op(const Op& op, uint16_t backend, In in, int nin, const Array* out, bool allocated,
+                                 int64_t t0, int64_t t1, uint64_t sequence) {
   int64_t t2 = ticks();
   uint32_t shapes = intern_shapes(in, nin);
   Event& e = next_event();
@@ -187,6 +193,10 @@ void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, A
   e.shapes = shapes, e.scope = current_scope;
 }
 
+namespace {
+
+uint16_t backend_of(const Op& op, DType computed) { return op.is_native(computed) ? kNative : kPythonKernel; }
+
 void run_typed(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Array* out, int nout, bool donate,
                uint64_t sequence) {
   if (is_recording()) [[unlikely]] {
@@ -195,16 +205,20 @@ void run_typed(const Op& op, DType computed, In in, int nin, const Attrs& attrs,
     bool allocated = work && !(donate && out[0].data == in[0]->data);
     int64_t t1 = work ? ticks() : 0;
     if (work) compute(op, computed, in, nin, attrs, out, nout);
-    return record_op(op, computed, in, nin, out, work, allocated, t0, t1, sequence);
+    return record_op(op, work ? backend_of(op, computed) : uint16_t{kView}, in, nin, out, allocated, t0, t1, sequence);
   }
   if (prepare(op, computed, in, nin, attrs, out, nout, donate, false)) compute(op, computed, in, nin, attrs, out, nout);
 }
+
+}  // namespace
 
 bool needs_cast(const Op& op, In in, int nin, DType computed) {
   for (int i = 0; i < nin; ++i)
     if (in[i]->dtype != computed && cast_by(op, i)) return true;
   return false;
 }
+
+namespace {
 
 // The inputs with those of another dtype cast; `made` holds the casts.
 std::vector<const Array*> cast_inputs(const Op& op, In in, int nin, DType computed, std::vector<Array>& made) {
@@ -235,7 +249,9 @@ int count_outputs(const Op& op, In in, int nin, const Attrs& attrs) {
 }
 
 void run(const Op& op, In in, int nin, const Attrs& attrs, Array* out, int nout, bool donate, uint64_t sequence) {
-  DType computed = computation(op, in, nin, attrs);
+  if (on_device(in, nin)) [[unlikely]]
+    return run_on_device(op, in, nin, attrs, out, nout, donate, sequence);
+  DType computed = computation_of(op, in, nin, attrs);
   if (needs_cast(op, in, nin, computed)) [[unlikely]] {
     std::vector<Array> made;
     auto typed = cast_inputs(op, in, nin, computed, made);
@@ -253,7 +269,8 @@ bool same_elements(const Array& a, const Array& b) {
   return true;
 }
 
-// Whether the kernel may write over `target` while it reads the inputs.
+}  // namespace
+
 bool overwrites(const Op& op, In in, int nin, const Array& target) {
   if (!op.pointwise && !op.updates && !target.contig) return false;
   for (int i = 0; i < nin; ++i) {
@@ -263,29 +280,36 @@ bool overwrites(const Op& op, In in, int nin, const Array& target) {
   return true;
 }
 
-}  // namespace
-
-void run_into(const Op& op, In in, int nin, const Attrs& attrs, Array& target, const char* form, uint64_t sequence) {
-  DType computed = computation(op, in, nin, attrs);
-  DType gives = result(op, computed, attrs);
+void check_dtype_into(const Op& op, DType gives, const Array& target, const char* form) {
   if (kind(gives) > kind(target.dtype))
     throw Error(ErrorKind::kDType, op.name + form + ": the result is " + name(gives) + ", which a " +
                                        name(target.dtype) + " tensor cannot hold: convert it with astype first");
+}
+
+void check_shape_into(const Op& op, const Array& gives, const Array& target, const char* form) {
+  if (!same_shape(gives, target))
+    throw Error(ErrorKind::kShape, op.name + form + ": the result has shape " + show(gives) +
+                                       ", but the tensor that it is written into has " + show(target));
+}
+
+void run_into(const Op& op, In in, int nin, const Attrs& attrs, Array& target, const char* form, uint64_t sequence) {
+  if (target.device || on_device(in, nin)) return run_into_on_device(op, in, nin, attrs, target, form, sequence);
+  DType computed = computation_of(op, in, nin, attrs);
+  DType gives = result_of(op, computed, attrs);
+  check_dtype_into(op, gives, target, form);
   std::vector<Array> made;
   std::vector<const Array*> typed;
   if (needs_cast(op, in, nin, computed)) typed = cast_inputs(op, in, nin, computed, made), in = typed.data();
   int64_t t0 = is_recording() ? ticks() : 0;
   Array shape;
   infer(op, computed, in, nin, attrs, &shape, 1);
-  if (!same_shape(shape, target))
-    throw Error(ErrorKind::kShape, op.name + form + ": the result has shape " + show(shape) +
-                                       ", but the tensor that it is written into has " + show(target));
+  check_shape_into(op, shape, target, form);
   if ((op.kernel(computed) || op.updates) && gives == target.dtype && overwrites(op, in, nin, target)) {
     int64_t t1 = t0 ? ticks() : 0;
     Array into;
     into.alias(target);
     compute(op, computed, in, nin, attrs, &into, 1);
-    if (t0) record_op(op, computed, in, nin, &target, true, false, t0, t1, sequence);
+    if (t0) record_op(op, backend_of(op, computed), in, nin, &target, false, t0, t1, sequence);
     return;
   }
   Array fresh;

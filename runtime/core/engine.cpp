@@ -1,4 +1,5 @@
 // The backward pass over Arrays, and what both kinds of pass share.
+#include "device.h"
 #include "pass.h"
 #include "shapes.h"
 
@@ -22,17 +23,27 @@ const Op& add_op() {
   return op;
 }
 
+}  // namespace
+
 Array filled(const Layout& like, double value) {
   Array a;
   a.dtype = like.dtype;
   a.take_shape(like);
-  a.fill_storage();
+  fill_storage_on(like.device, a);
+  if (a.device) {
+    Array number;
+    number.set_scalar(value);
+    copy_into(number, a);
+    return a;
+  }
   visit(a.dtype, [&](auto zero) {
     using T = decltype(zero);
     std::fill_n(a.as<T>(), a.numel, convert<T>(value));
   });
   return a;
 }
+
+namespace {
 
 bool has_end(const Edge& e) { return e.node || e.leaf; }
 
@@ -118,8 +129,6 @@ void run_program(Node* n, std::span<Array> cts, std::span<Array> outs, bool keep
 
 }  // namespace
 
-Array ones(const Layout& like) { return filled(like, 1); }
-
 void refuse_gradient(const Layout& leaf, const Layout& ct) {
   throw Error(ErrorKind::kAutograd, "a gradient of shape " + show(ct) + " arrived at a tensor of shape " + show(leaf));
 }
@@ -140,17 +149,36 @@ void put_grad(TensorImpl* leaf, Tensor ct) {
   }
 }
 
+namespace {
+
+// The sum is launched outside of the lock, in the order of the stream.
+void accumulate_on_device(TensorImpl* leaf, Array mine) {
+  Array sum;
+  {
+    std::lock_guard guard(grad_lock(leaf));
+    if (!leaf->grad) {
+      leaf->grad = make_tensor(std::move(mine));
+      return;
+    }
+    sum.alias(*leaf->grad);
+  }
+  await(sum), await(mine);
+  const Array* in[] = {&sum, &mine};
+  run_into(add_op(), in, 2, kNoAttrs, sum, "", 0);
+  sum.storage->version.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
 // Adds into a leaf's gradient. Readers hold the tensor object, so a later sum goes into its storage.
 void accumulate(TensorImpl* leaf, Array ct) {
   if (!same_shape(*leaf, ct)) refuse_gradient(*leaf, ct);
   if (ct.dtype != leaf->dtype) ct = cast(ct, leaf->dtype);
-  Array mine;
-  if (ct.contig && ct.sole() && !ct.storage->owner) {
-    mine = std::move(ct);
-  } else {
-    mine.dtype = ct.dtype, mine.take_shape(ct), mine.fill_storage();
-    copy_into(ct, mine);
-  }
+  if (ct.device != leaf->device) [[unlikely]]  // from what was computed there with a number from here
+    ct = transfer(ct, leaf->device);
+  Array mine = ct.contig && ct.sole() && !ct.storage->owner ? std::move(ct) : cast(ct, ct.dtype);
+  if (mine.device) [[unlikely]]
+    return accumulate_on_device(leaf, std::move(mine));
   Kernel add = add_op().native[static_cast<int>(mine.dtype)];
   if (!add) [[unlikely]]
     return put_grad(leaf, Tensor(make_tensor(std::move(mine))));
@@ -242,6 +270,7 @@ int64_t record_accumulation(const TensorImpl* leaf, int64_t t0) {
 }
 
 void add_arrays(Array& sum, const Array& more) {
+  await(sum), await(more);
   const Array* in[] = {&sum, &more};
   Array out;
   run(add_op(), in, 2, kNoAttrs, &out, 1, sum.contig && sum.sole());  // in place when nobody else sees it

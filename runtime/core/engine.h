@@ -36,7 +36,7 @@ extern Tensor (*run_leaf_hooks)(TensorImpl* leaf, Tensor gradient);
 extern void (*run_accumulated_hooks)(TensorImpl* leaf);
 inline std::atomic<int> leaves_with_hooks{0};
 
-Array ones(const Layout& like);
+Array filled(const Layout& like, double value);
 
 // The pass that this thread is in: its number, 0 none; the number of the node that it runs, or ran last; whether it
 // will run this node, or reach this leaf.

@@ -5,7 +5,7 @@
 
 namespace perflab {
 
-enum class ErrorKind { kShape, kDType, kIndex, kAutograd, kValue, kAxis };
+enum class ErrorKind { kShape, kDType, kIndex, kAutograd, kValue, kAxis, kDevice };
 
 struct Error : std::runtime_error {
   ErrorKind kind;

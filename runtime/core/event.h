@@ -10,19 +10,40 @@
 //             step: the number of the profile whose step it is.
 // address     op: its output's memory where it allocated it, alloc and free: the block. bytes: the size of that.
 //             edge: the number of the node behind, or which leaf. leaf: which one.
+// launch, kernel: what starts work on a device, and the work. t0, t2: begin, end. sequence: the launch's number, the
+// same
+//             for both. name, flags: as of an op, or with kNamed an interned string. address: the number of the
+//             stream in bits 0-31, of the device above. bytes: that it moves, of a copy.
 // shapes      interned shapes of the inputs (0 none); leaf: its own. scope: interned module path (0 none).
 #pragma once
 #include <cstdint>
 
 namespace perflab {
 
-enum class EventKind : uint16_t { kOp = 1, kNode, kAlloc, kFree, kGil, kAnnotation, kStep, kComposite, kEdge, kLeaf };
+enum class EventKind : uint16_t {
+  kOp = 1,
+  kNode,
+  kAlloc,
+  kFree,
+  kGil,
+  kAnnotation,
+  kStep,
+  kComposite,
+  kEdge,
+  kLeaf,
+  kLaunch,
+  kKernel
+};
 
 // flags of an op: backend in bits 0-2, dtype of the first output in bits 3-7, bit 8: it allocated that output.
-enum EventBackend : uint16_t { kView = 0, kNative = 1, kPythonKernel = 2 };
+// kLaunched: a device runs the kernel, which has an event of its own.
+enum EventBackend : uint16_t { kView = 0, kNative = 1, kPythonKernel = 2, kLaunched = 4 };
 constexpr uint16_t kAllocated = 1 << 8;
+// flags of alloc and free: the number of the device
 // flag of a node that runs Python: its name is an interned string
 constexpr uint16_t kNameInterned = 1;
+// flags of launch and kernel beside those of an op: it has the name of a string; it is a copy
+constexpr uint16_t kNamed = 1 << 9, kCopy = 1 << 10;
 // flag of an edge that leads to a leaf
 constexpr uint16_t kToLeaf = 1;
 

@@ -18,6 +18,7 @@ NB_MODULE(_core, m) {
     }
   });
   set_gil_hooks();
+  set_error_hooks();
   set_hook_calls();
   set_mode_calls();
   set_function_calls();
@@ -38,4 +39,5 @@ NB_MODULE(_core, m) {
   bind_chrome(m);
   bind_threads(m);
   bind_gil(m);
+  bind_device(m);
 }

@@ -60,6 +60,8 @@ struct Node {  // edges, saved values and attribute words follow in the same blo
       false;                  // this node or one behind it holds Python objects: the collector must see wrappers above
   bool keeps_values = false;  // it saved more than shapes: a pass uses it up
   uint16_t nedges, nsaved, nout, words;
+  uint8_t device = 0;     // of its outputs, and
+  Stream stream = 0;      // the current stream there: its backward runs on it
   uint64_t sequence = 0;  // higher than all numbers behind it: descending, a topological order without counting
   const Op* op = nullptr;
   const Program* program = nullptr;  // null: a Python function

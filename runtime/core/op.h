@@ -76,6 +76,7 @@ struct Op {
   bool pointwise = false;
   Autocast autocast = Autocast::kNone;
   bool updates = false;    // its kernel in Python changes a part of input 0, which is the output too
+  bool moves = false;      // its input is on another device than its output (device_rules.cpp)
   bool contracts = false;  // its work is the product of its sizes (matmul), not their sum
   std::vector<AttrSig> attrs;
   bool spreads = false;         // the items of its first attribute may stand for it: reshape(x, 2, 3)

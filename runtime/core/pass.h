@@ -6,6 +6,7 @@
 #include "modes.h"
 #include "plan.h"
 #include "recorder.h"
+#include "turns.h"
 
 namespace perflab {
 
@@ -79,7 +80,10 @@ class Pass : PassInfo {
     for (;;) {
       if (!waiting_.empty()) [[unlikely]]
         settle_complete();
-      if (front_.empty()) return std::move(found_);
+      if (front_.empty()) {
+        turns_.finish();
+        return std::move(found_);
+      }
       Node* n = front_.pop(s_.cts);
       pace_.step(array_of(s_.cts[0]), n);
       take_turn(n);
@@ -96,6 +100,11 @@ class Pass : PassInfo {
     }
     Claim claim(n, request_.keep_graph || !n->keeps_values);
     running = n->sequence;
+    if (n->device) [[unlikely]] {
+      turns_.enter(n);
+      for (const Value& ct : s_.cts)
+        if (const Array* a = array_of(ct)) await(*a);
+    }
     arrive(n, step);
     std::vector<Value> of_outputs;
     if (n->hooks) [[unlikely]] {
@@ -205,6 +214,7 @@ class Pass : PassInfo {
   std::vector<Value> found_;
   std::vector<Waiting> waiting_;
   Pace pace_;
+  StreamTurns turns_;
   int64_t stamp_ = 0;
 };
 

@@ -103,8 +103,9 @@ PyTypeObject* make_annotation_type();
 extern PyMethodDef recorder_functions[];
 
 // --- errors
-extern PyObject* error_types[6];  // by ErrorKind
-PyObject* raise_current();        // the C++ exception in flight as Python's; returns null
+extern PyObject* error_types[7];  // by ErrorKind
+void set_error_hooks();
+PyObject* raise_current();  // the C++ exception in flight as Python's; returns null
 
 // --- the GIL
 // Around the core: keeps the GIL until the work proves long (release_gil), takes it back at the end. A call of

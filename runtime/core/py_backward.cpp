@@ -42,7 +42,7 @@ Tensor gradient_for(TensorImpl* t, PyObject* gradient) {
 
 Array array_for(TensorImpl* t, PyObject* gradient) {
   Tensor ct = gradient_for(t, gradient);
-  return ct ? Array(*ct) : ones(*t);
+  return ct ? Array(*ct) : filled(*t, 1);
 }
 
 thread_local int depth = 0;  // of passes within passes on this thread
@@ -96,7 +96,7 @@ std::vector<Tensor> run_several(const Request& request, PyObject* roots, PyObjec
   if (create_graph || modes & kDispatch) {
     auto cts = each([](TensorImpl* t, PyObject* g) {
       Tensor ct = gradient_for(t, g);
-      return ct ? ct : Tensor(make_tensor(ones(*t)));
+      return ct ? ct : Tensor(make_tensor(filled(*t, 1)));
     });
     run([&] { found = backward_on_tensors(request, cts, create_graph); });
     return found;

@@ -1,12 +1,42 @@
+#include <memory>
 #include <new>
 
 #include "allocator.h"
 #include "out_of_memory.h"
 #include "py.h"
+#include "sim_stream.h"
 
 namespace perflab {
 
-PyObject* error_types[6] = {};
+PyObject* error_types[7] = {};
+
+namespace {
+
+struct KeptError {  // an exception of Python's on its way to another thread
+  std::shared_ptr<PyObject> value;
+};
+
+// The exception in flight; of Python's, what this thread's interpreter state holds.
+std::exception_ptr keep() {
+  try {
+    throw;
+  } catch (const PythonError&) {
+    Gil gil("an error");
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    if (traceback) PyException_SetTraceback(value, traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return std::make_exception_ptr(KeptError{std::shared_ptr<PyObject>(value, let_go)});
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+}  // namespace
+
+void set_error_hooks() { keep_exception = keep; }
 
 PyObject* raise_current() {
   try {
@@ -14,6 +44,8 @@ PyObject* raise_current() {
   } catch (const PythonError&) {
     if (!PyErr_Occurred())
       PyErr_SetString(PyExc_SystemError, "the core unwound for a Python exception that is not there");
+  } catch (const KeptError& e) {
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(e.value.get())), e.value.get());
   } catch (const Error& e) {
     PyObject* type = error_types[static_cast<int>(e.kind)];
     PyErr_SetString(type ? type : PyExc_RuntimeError, e.what());

@@ -1,4 +1,5 @@
 // Functions whose both directions are Python (runtime/autograd/function.py), as nodes of the graph.
+#include "device.h"
 #include "history.h"
 #include "modes.h"
 #include "py.h"
@@ -126,6 +127,9 @@ PyObject* attach_function(PyObject*, PyObject* args) {
     for (int i = 0; i < nin; ++i) set_given_edge(node.get(), i, PyTuple_GET_ITEM(edges, i));
     node->sequence = sequence_after(sequence_behind(node.get()));
     for (int k = 0; k < nsaved; ++k) save_one(node.get(), k, PyTuple_GET_ITEM(saved, k), inputs, outputs);
+    if (nout && PyTuple_GET_ITEM(outputs, 0) != Py_None && impl_of(PyTuple_GET_ITEM(outputs, 0))->device)
+      node->device = impl_of(PyTuple_GET_ITEM(outputs, 0))->device,
+      node->stream = device(node->device).current_stream();
     announce(node.get());
     for (int k = 0; k < nout; ++k) {
       PyObject* o = PyTuple_GET_ITEM(outputs, k);

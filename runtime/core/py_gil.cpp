@@ -1,8 +1,10 @@
 // When the core gives the GIL away and takes it back, each acquisition an event.
 #include <unistd.h>
 
+#include "device.h"
 #include "py.h"
 #include "recorder.h"
+#include "sim_stream.h"
 
 namespace perflab {
 namespace {
@@ -55,6 +57,31 @@ Gil::~Gil() {
   give_away();
 }
 
-void set_gil_hooks() { release_gil = give_away; }
+namespace {
+
+void wait_outside(void (*f)(void*), void* context) {
+  if (without_gil || !PyGILState_Check()) return f(context);
+  PyThreadState* state = PyEval_SaveThread();
+  f(context);
+  PyEval_RestoreThread(state);
+}
+
+// A thread of the core's own is in Python from its first kernel there, and without the GIL in between.
+void enter() {
+  PyGILState_Ensure();
+  give_away();
+}
+
+void leave() {
+  get_back();
+  PyGILState_Release(PyGILState_UNLOCKED);
+}
+
+}  // namespace
+
+void set_gil_hooks() {
+  release_gil = give_away;
+  wait_without_gil = wait_outside, enter_python_thread = enter, leave_python_thread = leave;
+}
 
 }  // namespace perflab

@@ -1,4 +1,5 @@
 // Modes whose work is Python's: dispatch modes, saved-tensor hooks, anomaly detection.
+#include "device.h"
 #include "modes.h"
 #include "pass.h"
 #include "py.h"
@@ -108,7 +109,7 @@ void pack(Saved& s) {
   if (!pair) throw PythonError();
   s.drop();
   s.version = 0;
-  s.storage = adopt_storage(nullptr, 0, pair, [](void* o) { let_go(static_cast<PyObject*>(o)); });
+  s.storage = adopt_storage(nullptr, 0, pair, [](Storage* s) { let_go(static_cast<PyObject*>(s->owner)); });
 }
 
 Array unpack(Node* n, int k) {
@@ -168,6 +169,7 @@ PyObject* set_saved_hooks(PyObject*, PyObject* args) {
 // --- anomaly detection
 bool has_nan(const Array& a) {
   if (kind(a.dtype) != DKind::kFloat) return false;
+  if (a.device) return has_nan(on_cpu(a));
   Array whole;
   if (a.dtype != DType::kFloat64 || !a.contig) whole = cast(a, DType::kFloat64);
   const double* x = (whole.data ? whole : a).as<double>();

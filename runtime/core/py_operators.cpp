@@ -1,6 +1,7 @@
 // Tensor's operators and subscripts, each a call of the op of that name.
 #include <iterator>
 
+#include "device.h"
 #include "py.h"
 
 namespace perflab {
@@ -89,7 +90,14 @@ PyObject* compare(PyObject* a, PyObject* b, int how) { return binary(slots[kLess
 
 int truth(PyObject* o) {
   TensorImpl* t = impl_of(o);
-  if (t->numel == 1) return scalar_as<bool>(*t);
+  if (t->numel == 1) {
+    if (!t->device) return scalar_as<bool>(*t);
+    try {
+      return scalar_as<bool>(on_cpu(*t));
+    } catch (...) {
+      return raise_current(), -1;
+    }
+  }
   PyErr_Format(PyExc_RuntimeError,
                "bool() of a Tensor with %lld elements is ambiguous: compare it, reduce it, or take one element",
                static_cast<long long>(t->numel));

@@ -1,4 +1,5 @@
 // The Python type Tensor: its attributes, methods and buffer. What is not hot is written in Python (runtime/tensor.py).
+#include "device.h"
 #include "history.h"
 #include "modes.h"
 #include "py.h"
@@ -18,6 +19,7 @@ PyObject* autograd_error(const char* what) {
 PyObject* get_shape(PyObject* o, void*) { return shape_tuple(impl_of(o)->shape, impl_of(o)->ndim); }
 PyObject* get_ndim(PyObject* o, void*) { return PyLong_FromLong(impl_of(o)->ndim); }
 PyObject* get_dtype(PyObject* o, void*) { return Py_NewRef(dtype_objects[static_cast<int>(impl_of(o)->dtype)]); }
+PyObject* get_device(PyObject* o, void*) { return PyLong_FromLong(impl_of(o)->device); }
 PyObject* get_requires_grad(PyObject* o, void*) { return PyBool_FromLong(will_need_gradient(impl_of(o))); }
 PyObject* get_is_leaf(PyObject* o, void*) {
   try {
@@ -77,6 +79,10 @@ int set_grad(PyObject* o, PyObject* v, void*) {
       return PyErr_Format(error_types[static_cast<int>(ErrorKind::kAutograd)], "grad of %s %s for a tensor of %s %s",
                           name(grad->dtype), show(*grad).c_str(), name(t->dtype), show(*t).c_str()),
              -1;
+    if (grad->device != t->device)
+      return PyErr_Format(error_types[static_cast<int>(ErrorKind::kDevice)], "grad on %s for a tensor on %s",
+                          device_name(grad->device).c_str(), device_name(t->device).c_str()),
+             -1;
   }
   std::unique_lock guard(grad_lock(t));
   auto old = Ref(std::exchange(t->grad, grad.take()));
@@ -95,24 +101,38 @@ PyObject* get_grad_fn(PyObject* o, void*) {
   }
 }
 
+PyObject* number(const Array& a) {
+  switch (kind(a.dtype)) {
+    case DKind::kBool:
+      return PyBool_FromLong(*a.as<bool>());
+    case DKind::kInt:
+      return a.dtype == DType::kUInt64 ? PyLong_FromUnsignedLongLong(*a.as<uint64_t>())
+                                       : PyLong_FromLongLong(scalar_as<int64_t>(a));
+    case DKind::kFloat:
+      return PyFloat_FromDouble(scalar_as<double>(a));
+    default: {
+      auto z = scalar_as<std::complex<double>>(a);
+      return PyComplex_FromDoubles(z.real(), z.imag());
+    }
+  }
+}
+
+PyObject* item_of_device(const Array& a) {  // waits for it
+  try {
+    return number(on_cpu(a));
+  } catch (...) {
+    return raise_current();
+  }
+}
+
 PyObject* item(PyObject* o, PyObject*) {
   TensorImpl* t = impl_of(o);
   if (t->numel != 1)
     return PyErr_Format(PyExc_RuntimeError, "item() needs a tensor with one element, this one has shape %s",
                         show(*t).c_str());
-  switch (kind(t->dtype)) {
-    case DKind::kBool:
-      return PyBool_FromLong(*t->as<bool>());
-    case DKind::kInt:
-      return t->dtype == DType::kUInt64 ? PyLong_FromUnsignedLongLong(*t->as<uint64_t>())
-                                        : PyLong_FromLongLong(scalar_as<int64_t>(*t));
-    case DKind::kFloat:
-      return PyFloat_FromDouble(scalar_as<double>(*t));
-    default: {
-      auto z = scalar_as<std::complex<double>>(*t);
-      return PyComplex_FromDoubles(z.real(), z.imag());
-    }
-  }
+  if (t->device) [[unlikely]]
+    return item_of_device(*t);
+  return number(*t);
 }
 
 TensorImpl* same_memory(const TensorImpl* of) {
@@ -186,6 +206,8 @@ int get_buffer(PyObject* o, Py_buffer* view, int flags) {
     return PyErr_SetString(PyExc_BufferError, "the memory of a tensor that requires grad: use detach() first"), -1;
   if (t->dtype == DType::kBFloat16)
     return PyErr_SetString(PyExc_BufferError, "bfloat16 has no format in the buffer protocol: use numpy()"), -1;
+  if (t->device)
+    return PyErr_Format(PyExc_BufferError, "the memory is on %s: use cpu() first", device_name(t->device).c_str()), -1;
   if (!t->contig && !(flags & PyBUF_STRIDES))
     return PyErr_SetString(PyExc_BufferError, "the tensor is not contiguous"), -1;
   auto* dims = new Py_ssize_t[2 * kMaxDim];
@@ -241,6 +263,7 @@ PyGetSetDef getset[] = {
     {"shape", get_shape, nullptr, "The size of each axis.", nullptr},
     {"ndim", get_ndim, nullptr, "The number of axes.", nullptr},
     {"dtype", get_dtype, nullptr, "The element type.", nullptr},
+    {"_device", get_device, nullptr, "The number of the device.", nullptr},
     {"itemsize", get_itemsize, nullptr, "The bytes of one element.", nullptr},
     {"nbytes", get_nbytes, nullptr, "The bytes of all elements.", nullptr},
     {"requires_grad", get_requires_grad, set_requires_grad, "Whether gradients flow into this tensor.", nullptr},
@@ -260,7 +283,7 @@ PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(PyTensor, dict)
                          {}};
 
 char doc[] =
-    "A strided array on the CPU that gradients can flow through; made by tensor(), zeros(), from_numpy() and ops.\n\n"
+    "A strided array on a device that gradients can flow through; made by tensor(), zeros(), from_numpy() and ops.\n\n"
     "It has PyTorch's methods and operators. Views of it (reshape, slices) share its memory.";
 
 }  // namespace

@@ -186,7 +186,7 @@ constexpr ShapeRule kRules[] = {
 
 const ShapeRule* shape_rule(const std::string& name) {
   for (const std::span<const ShapeRule> table :
-       {std::span<const ShapeRule>(kRules), view_rules(), part_rules(), layer_rules()}) {
+       {std::span<const ShapeRule>(kRules), view_rules(), part_rules(), layer_rules(), device_rules()}) {
     for (const ShapeRule& rule : table) {
       if (name == rule.name) return &rule;
     }

@@ -24,5 +24,6 @@ void strided_view(Array& a, const Attrs& attrs);  // as_strided; of a contiguous
 std::span<const ShapeRule> view_rules();
 std::span<const ShapeRule> part_rules();  // views of a part
 std::span<const ShapeRule> layer_rules();
+std::span<const ShapeRule> device_rules();
 
 }  // namespace perflab

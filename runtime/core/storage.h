@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "counted.h"
+#include "event.h"
 
 namespace perflab {
 
@@ -10,14 +11,18 @@ struct alignas(64) Storage {  // where the memory is ours, it follows this heade
   std::atomic<uint32_t> refs{1}, version{0};
   size_t bytes;  // of the memory, as asked for
   void* data;
-  void* owner = nullptr;                   // somebody else's memory (a numpy array's): who keeps it
-  void (*release_owner)(void*) = nullptr;  // may be called on any thread, with or without the GIL
+  void* owner = nullptr;                  // somebody else's memory (a numpy array's): who keeps it
+  void (*give_back)(Storage*) = nullptr;  // null: it lies in this block. Called on any thread, with or without the GIL
+  Stream stream = kHostStream;            // of a device: what it was allocated for, and what work on it follows
+  uint8_t device = 0;
 };
 
 // Records an alloc event when the recorder is on, unless the caller's op event says it (`quiet`).
 Storage* make_storage(size_t bytes, bool quiet = false);
-Storage* adopt_storage(void* data, size_t bytes, void* owner, void (*release_owner)(void*));
+Storage* adopt_storage(void* data, size_t bytes, void* owner, void (*give_back)(Storage*));
+Storage* make_storage_on(int device, size_t bytes);  // not 0
 void destroy(Storage*) noexcept;
-int64_t live_storage_bytes();  // memory of ours that storages hold now
+void record_memory(EventKind, const Storage*);  // kAlloc or kFree, when the recorder is on
+int64_t live_storage_bytes();                   // memory of ours that storages hold now
 
 }  // namespace perflab

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from .. import _core
 from .._core import Tensor, is_recording, set_scope
 from ..autograd import no_grad
+from ..device import as_device
 from ..errors import ArgumentError
 from ..spec import DType, as_dtype
 from . import state
@@ -254,25 +255,25 @@ class Module(Hooked):
         return self
 
     def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Self:
-        """Convert the floating-point parameters and buffers: `to(dtype)`, `to(tensor)`, `to(device, dtype)`.
-
-        The only device is "cpu".
+        """Convert the floating-point parameters and buffers, and move all to a device: `to(dtype)`, `to("sim:0")`,
+        `to(device, dtype)`, `to(tensor)` as that tensor.
         """
         for value in args:
             if isinstance(value, Tensor):
-                dtype = value.dtype
+                dtype, device = value.dtype, value.device
             elif isinstance(value, DType):
                 dtype = value
             else:
                 device = value
-        if device is not None and str(device) != "cpu":
-            raise ArgumentError(f"to: the only device is cpu, not {device!r}")
-        if dtype is None:
-            return self
-        wanted = as_dtype(dtype)
-        if wanted.kind != "f":
+        where = None if device is None else as_device(device)
+        wanted = None if dtype is None else as_dtype(dtype)
+        if wanted is not None and wanted.kind != "f":
             raise TypeError(f"to: parameters are floats, {wanted.name} is no such dtype: type(dtype) converts all")
-        return self._convert(lambda t: t.astype(wanted) if t.dtype.kind == "f" else t)
+        if where is None and wanted is None:
+            return self
+        return self._convert(
+            lambda t: t.to(dtype=wanted if t.dtype.kind == "f" else None, device=where, non_blocking=non_blocking)
+        )
 
     def type(self, dst_type: Any) -> Self:
         """Convert all parameters and buffers."""
@@ -296,8 +297,8 @@ class Module(Hooked):
         return self.to(dtype="bfloat16")
 
     def cpu(self) -> Self:
-        """The module itself: it is there already."""
-        return self
+        """Move parameters and buffers to the CPU."""
+        return self.to("cpu")
 
     # --- state
 

@@ -91,7 +91,7 @@ def repeat(a, repeats, *, axis=None):
     if times.dtype.kind not in "iu" or (times < 0).any() or times.shape not in ((), (1,), (a.shape[axis],)):
         raise ArgumentError(f"repeat: repeats must be ints from 0, one or {a.shape[axis]} of them")
     places = np.repeat(np.arange(a.shape[axis]), times)
-    return take(a, _core.from_numpy(places), axis)
+    return take(a, _core.from_numpy(places, a), axis)
 
 
 @composite(samples=(sample((2, 3), repeats=2), sample((2, 3), repeats=np.array([1, 2, 0]), axis=1)))
@@ -265,7 +265,7 @@ def combinations(a, r=2, with_replacement=False):
         raise ShapeError(f"combinations: it takes r >= 0 elements of a vector, not {r} of shape {a.shape}")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = np.array(list(choose(range(a.shape[0]), r)), np.int64).reshape(-1, r)
-    return a[_core.from_numpy(rows)]
+    return a[_core.from_numpy(rows, a)]
 
 
 @composite(samples=(sample((2,), (3,)), sample((2,))), method=False)

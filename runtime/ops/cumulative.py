@@ -158,7 +158,7 @@ def cumprod(a, axis, *, dtype=None):
 
 
 def _with_initial(a: Any, axis: int, initial: float) -> Any:
-    first = _core.from_numpy(np.full((1,) * a.ndim, initial, a.dtype.numpy))
+    first = _core.from_numpy(np.full((1,) * a.ndim, initial, a.dtype.numpy), a)
     return concat([expand(first, (*a.shape[:axis], 1, *a.shape[axis + 1 :])), a], axis)
 
 

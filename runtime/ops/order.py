@@ -255,10 +255,10 @@ def quantile(a, q, axis=None, keepdims=False, *, interpolation="linear"):
     }
     if interpolation not in steps:
         raise ArgumentError(f"quantile: interpolation must be one of {', '.join(steps)}, not {interpolation!r}")
-    step = _core.from_numpy(steps[interpolation].astype(a.dtype.numpy))
-    below, above = (take(values, _core.from_numpy(i.astype(np.int64)), at) for i in (low, high))
+    step = _core.from_numpy(steps[interpolation].astype(a.dtype.numpy), a)
+    below, above = (take(values, _core.from_numpy(i.astype(np.int64), a), at) for i in (low, high))
     step = reshape(step, tuple(-1 if i == at else 1 for i in range(a.ndim)))
-    last = take(values, _core.from_numpy(np.array([a.shape[at] - 1])), at)
+    last = take(values, _core.from_numpy(np.array([a.shape[at] - 1]), a), at)
     found = below + (above - below) * step
     found = where(last != last, last, found)
     found = movedim(found, at, 0)

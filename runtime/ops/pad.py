@@ -117,7 +117,7 @@ def pad(a, pad, mode="constant", value=None):
             if min(before, after) < 0 or max(before, after) > _MOST[mode](n):
                 raise ShapeError(f"pad: {mode} cannot add {before} and {after} to an axis of size {n}")
             if before or after:
-                a = take(a, _core.from_numpy(_places(n, before, after, mode)), -1 - k)
+                a = take(a, _core.from_numpy(_places(n, before, after, mode), a), -1 - k)
         return a
     for k, (before, after) in enumerate(pairs):
         if before < 0 or after < 0:
@@ -148,4 +148,4 @@ def one_hot(a, num_classes=-1):
     count = int(classes.max(initial=-1)) + 1 if num_classes == -1 else num_classes
     if classes.size and (classes.min() < 0 or classes.max() >= count):
         raise IndexOutOfRange(f"one_hot: class {classes.min() if classes.min() < 0 else classes.max()} of {count}")
-    return astype(unsqueeze(a, -1) == _core.from_numpy(np.arange(count)), int64)
+    return astype(unsqueeze(a, -1) == _core.from_numpy(np.arange(count), a), int64)

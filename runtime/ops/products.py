@@ -86,7 +86,7 @@ def cross(a: Any, b: Any, *, axis: int = -1) -> Any:
     """
     if any(x.shape[place(axis, x.ndim, "cross")] != 3 for x in (a, b)):
         raise ShapeError(f"cross: axis {axis} must hold 3 elements in {a.shape} and {b.shape}")
-    first, second = (_core.from_numpy(np.array(order)) for order in ([1, 2, 0], [2, 0, 1]))
+    first, second = (_core.from_numpy(np.array(order), a) for order in ([1, 2, 0], [2, 0, 1]))
     return take(a, first, axis=axis) * take(b, second, axis=axis) - take(a, second, axis=axis) * take(
         b, first, axis=axis
     )

@@ -173,15 +173,15 @@ def index_fill_(a, axis, index, value):
     return _index_put(_put_at_, "index_fill_", a, axis, index, value, False)
 
 
-def _stacked(indices: Any) -> Any:
-    """Index arrays of the first axes, a mask as the places where it holds, as one tensor."""
+def _stacked(indices: Any, like: Any) -> Any:
+    """Index arrays of the first axes, a mask as the places where it holds, as one tensor where `like` is."""
     if not indices:
         raise ArgumentError("index_put: give an index tensor for at least one axis")
     arrays: list[Any] = []
     for index in indices:
         array = np.asarray(index)
         arrays += np.nonzero(array) if array.dtype.kind == "b" else [array]
-    return _core.from_numpy(np.stack(np.broadcast_arrays(*arrays)).astype(np.int64))
+    return _core.from_numpy(np.stack(np.broadcast_arrays(*arrays)).astype(np.int64), like)
 
 
 @composite(samples=(sample((2, 3), indices=(np.array([1, 0]), np.array([2, 2])), values=0.5),))
@@ -191,13 +191,13 @@ def index_put(a, indices, values, accumulate=False):
     >>> index_put(tensor([1.0, 2.0]), (tensor([1]),), tensor(5.0)).tolist()
     [1.0, 5.0]
     """
-    stacked = _stacked(indices)
+    stacked = _stacked(indices, a)
     return put_at(a, stacked, values, axes=tuple(range(len(stacked))), accumulate=accumulate)
 
 
 def index_put_(a, indices, values, accumulate=False):
     """index_put, in place."""
-    stacked = _stacked(indices)
+    stacked = _stacked(indices, a)
     return _put_at_(a, stacked, values, axes=tuple(range(len(stacked))), accumulate=accumulate)
 
 
@@ -223,7 +223,7 @@ def masked_fill_(a: Any, mask: Any, value: Any) -> Any:
 def _masked_scatter(put: Any, a: Any, mask: Any, source: Any) -> Any:
     if broadcast_shapes(mask.shape, a.shape) != a.shape:
         raise ShapeError(f"masked_scatter: a mask of shape {mask.shape} does not broadcast to {a.shape}")
-    places = _stacked((np.broadcast_to(np.asarray(mask), a.shape),))
+    places = _stacked((np.broadcast_to(np.asarray(mask), a.shape),), a)
     count = places.shape[1]
     if source.numel() < count:
         raise ShapeError(f"masked_scatter: the mask holds {count} times, source has {source.numel()} elements")

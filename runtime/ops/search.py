@@ -25,8 +25,9 @@ def nonzero(a, *, as_tuple=True):
         raise ShapeError("nonzero: a 0-d tensor has no axes: reshape it to (1,)")
     places = np.nonzero(np.atleast_1d(np.asarray(a.detach())))
     if as_tuple:
-        return tuple(_core.from_numpy(i) for i in places)
-    return _core.from_numpy(np.stack(places[: a.ndim], axis=-1) if a.ndim else np.empty((len(places[0]), 0), np.int64))
+        return tuple(_core.from_numpy(i, a) for i in places)
+    rows = np.stack(places[: a.ndim], axis=-1) if a.ndim else np.empty((len(places[0]), 0), np.int64)
+    return _core.from_numpy(rows, a)
 
 
 @composite(samples=(sample((2, 3)), sample(())))
@@ -95,7 +96,7 @@ def searchsorted(a, values, *, side=None, right=False, sorter=None, out_int32=Fa
     """
     rows = a if sorter is None else take_along(a, sorter, -1)
     if not hasattr(values, "dtype"):
-        values = _core.from_numpy(np.asarray(values, np.float64 if isinstance(values, float) else None))
+        values = _core.from_numpy(np.asarray(values, np.float64 if isinstance(values, float) else None), a)
     found = places_in(rows, values, right=right if side is None else side == "right")
     return astype(found, "int32") if out_int32 else found
 
@@ -134,5 +135,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     >>> isin(tensor([1, 2]), tensor([2, 3])).tolist()
     [False, True]
     """
-    a, test = (x if hasattr(x, "dtype") else _core.from_numpy(np.asarray(x)) for x in (elements, test_elements))
+    pair = elements, test_elements
+    like = next((x for x in pair if hasattr(x, "dtype")), None)
+    a, test = (x if hasattr(x, "dtype") else _core.from_numpy(np.asarray(x), like) for x in pair)
     return is_among(a, test, invert=invert)

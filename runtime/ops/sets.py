@@ -37,11 +37,10 @@ def _unique(a: Any, axis: int | None = None) -> UniqueAll:
     _, first, inverse, counts = np.unique(
         np.asarray(a.detach()), True, True, True, axis=axis, equal_nan=axis is not None
     )
-    indices = _core.from_numpy(first)
+    indices = _core.from_numpy(first, a)
     shape = a.shape if axis is None else (-1,)
-    return UniqueAll(
-        take(flat, indices, axis or 0), indices, _core.from_numpy(inverse.reshape(shape)), _core.from_numpy(counts)
-    )
+    where_each, how_often = _core.from_numpy(inverse.reshape(shape), a), _core.from_numpy(counts, a)
+    return UniqueAll(take(flat, indices, axis or 0), indices, where_each, how_often)
 
 
 @composite(samples=(sample((6,)), sample((2, 3))), method=False)
@@ -117,11 +116,11 @@ def unique_consecutive(a, return_inverse=False, return_counts=False, axis=None):
     new = np.ones(rows.shape[0], bool)
     new[1:] = (rows[1:] != rows[:-1]).reshape(rows.shape[0] - 1, -1).any(1) if rows.shape[0] > 1 else new[1:]
     places = np.flatnonzero(new)
-    asked = [take(flat, _core.from_numpy(places), at)]
+    asked = [take(flat, _core.from_numpy(places, a), at)]
     if return_inverse:
-        asked.append(_core.from_numpy((np.cumsum(new) - 1).reshape(a.shape if axis is None else -1)))
+        asked.append(_core.from_numpy((np.cumsum(new) - 1).reshape(a.shape if axis is None else -1), a))
     if return_counts:
-        asked.append(_core.from_numpy(np.diff(places, append=rows.shape[0])))
+        asked.append(_core.from_numpy(np.diff(places, append=rows.shape[0]), a))
     return tuple(asked) if len(asked) > 1 else asked[0]
 
 
@@ -138,7 +137,7 @@ def bincount(a, weights=None, minlength=0):
     given = None if weights is None else np.asarray(weights.detach())
     counts = np.bincount(values, given, minlength)
     wanted = np.int64 if given is None else given.dtype if given.dtype.kind == "f" else np.float64
-    return _core.from_numpy(counts.astype(wanted))
+    return _core.from_numpy(counts.astype(wanted), a)
 
 
 @composite(samples=(sample((20,), bins=4, min=-2, max=2),))
@@ -154,4 +153,4 @@ def histc(a, bins=100, min=0, max=0):
         low, high = low - 1, high + 1
     if bins < 1 or low > high:
         raise ArgumentError(f"histc: {bins} bins from {low} to {high}: it takes at least one, from the lesser on")
-    return _core.from_numpy(np.histogram(values, bins, (low, high))[0].astype(a.dtype.numpy))
+    return _core.from_numpy(np.histogram(values, bins, (low, high))[0].astype(a.dtype.numpy), a)

@@ -155,7 +155,7 @@ class Optimizer:
         return {"state": {numbers[id(p)]: dict(state) for p, state in self.state.items()}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take options and state over; tensors of the state are copied in the dtype of their parameter.
+        """Take options and state over; tensors of the state are copied to the dtype and device of their parameter.
 
         Raises StateError, with nothing changed, when they do not fit the parameters.
         """
@@ -187,12 +187,12 @@ class Optimizer:
 def _taken(value: Any, p: Tensor) -> Any:
     if not isinstance(value, Tensor):
         return copy.deepcopy(value)
-    return value.copy() if value.dtype is p.dtype else value.astype(p.dtype)
+    return value.to(p.device, p.dtype, copy=True)
 
 
 def full_like(tensor: Tensor, value: float = 0.0) -> Tensor:
-    """A place for state: one value in the shape and dtype of `tensor`."""
-    made = _core.empty(tensor.shape, tensor.dtype)
+    """A place for state: one value in the shape, dtype and place of `tensor`."""
+    made = _core.empty(tensor.shape, tensor.dtype, tensor._device)
     made.fill_(value)
     return made
 

@@ -70,7 +70,7 @@ int released = 0;
 
 TEST(adopted_memory_goes_back_to_its_owner) {
   double items[3] = {};
-  Storage* s = adopt_storage(items, sizeof items, &released, [](void* count) { ++*static_cast<int*>(count); });
+  Storage* s = adopt_storage(items, sizeof items, &released, [](Storage* s) { ++*static_cast<int*>(s->owner); });
   CHECK(s->data == items);
   retain(s);
   release(s);

@@ -95,7 +95,7 @@ def test_what_cannot_be_is_refused() -> None:
         (rt.StateError, r"update\(\) came before any step\(\)", scaler.update),
         (rt.ArgumentError, "growth_factor must be above 1", lambda: GradScaler(growth_factor=1)),
         (rt.ArgumentError, "backoff_factor must be below 1", lambda: GradScaler(backoff_factor=1)),
-        (rt.ArgumentError, "device is cpu, not cuda", lambda: GradScaler("cuda")),
+        (rt.ArgumentError, "device 'gpu' is not there", lambda: GradScaler("gpu")),
         (rt.ArgumentError, "a step with a closure", lambda: scaler.step(optimizer, lambda: p)),
         (TypeError, "scale takes Tensors, not float", lambda: scaler.scale(1.0)),
     ):

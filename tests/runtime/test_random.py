@@ -278,7 +278,7 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         (rt.ShapeError, r"weights have shape", lambda: rt.multinomial(rt.tensor(1.0), 1)),
         (rt.ArgumentError, "lambd must be above 0", lambda: rt.zeros(1).exponential_(0)),
         (rt.ArgumentError, "the seed must lie between", lambda: rt.manual_seed(2**64)),
-        (rt.ArgumentError, "device is cpu, not cuda", lambda: rt.Generator("cuda")),
+        (rt.ArgumentError, "device 'gpu' is not there", lambda: rt.Generator("gpu")),
         (TypeError, "takes a Generator, not int", lambda: rt.rand(1, generator=3)),  # type: ignore[arg-type]
     ):
         with pytest.raises(error, match=message):

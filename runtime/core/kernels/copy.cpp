@@ -1,6 +1,7 @@
 // Copies: between layouts and dtypes, into parts of an array, and the ops that are nothing but a copy.
 #include <cstring>
 
+#include "device.h"
 #include "kernels/table.h"
 #include "kernels/walk.h"
 #include "rules.h"
@@ -145,9 +146,13 @@ void unselect(In in, int, const Attrs& at, Array* out, int) {
 
 }  // namespace
 
-void copy_into(const Array& from, Array& to) { copy_any(from, to); }
+void copy_into(const Array& from, Array& to) {
+  if (from.device | to.device) return copy_into_on_device(from, to);
+  copy_any(from, to);
+}
 
 Array cast(const Array& a, DType to) {
+  if (a.device) return cast_on_device(a, to);
   Array fresh;
   fresh.dtype = to;
   fresh.take_shape(a);

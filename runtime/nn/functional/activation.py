@@ -242,7 +242,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, dim: in
 
     tau: the smaller, the nearer to 0 and 1. hard: exactly 0 and 1, with the gradient of the soft choice.
     """
-    noise = -log(-log(rand(logits.shape, dtype=logits.dtype)))
+    noise = -log(-log(rand(logits.shape, dtype=logits.dtype, device=logits.device)))
     soft: Tensor = probabilities.softmax((logits + noise) / tau, dim)
     if not hard:
         return soft

@@ -17,9 +17,9 @@ from ...registry import composite
 from .dropout import dropout
 
 
-def causal_mask(rows: int, columns: int, dtype: Any) -> Tensor:
-    """0 where a query may look at a key, at its own place and before, and -inf behind it."""
-    return from_numpy(np.triu(np.full((rows, columns), -np.inf, dtype), 1))
+def causal_mask(rows: int, columns: int, dtype: Any, like: Tensor | None = None) -> Tensor:
+    """0 where a query may look at a key, at its own place and before, and -inf behind it; where `like` is."""
+    return from_numpy(np.triu(np.full((rows, columns), -np.inf, dtype), 1), like)
 
 
 def attend(query: Tensor, key: Tensor, mask: Tensor | None, dropout_p: float, scale: float) -> Tensor:
@@ -37,7 +37,7 @@ def attend(query: Tensor, key: Tensor, mask: Tensor | None, dropout_p: float, sc
     else:
         raise DTypeError(f"attention: a mask holds bools or floats, not {mask.dtype.name}")
     blind = eq(amax(scores.detach(), axis=-1, keepdims=True), -math.inf)
-    if not blind.numpy().any():
+    if blind.is_cpu and not blind.numpy().any():  # a device is not waited for
         return dropout(softmax(scores, -1), dropout_p)
     return dropout(where(blind, 0, softmax(where(blind, 0, scores), -1)), dropout_p)
 
@@ -78,7 +78,7 @@ def scaled_dot_product_attention(
     if is_causal:
         if attn_mask is not None:
             raise ArgumentError("scaled_dot_product_attention: give either attn_mask or is_causal")
-        attn_mask = causal_mask(query.shape[-2], key.shape[-2], query.dtype.numpy)
+        attn_mask = causal_mask(query.shape[-2], key.shape[-2], query.dtype.numpy, query)
     weights = attend(
         query, key, attn_mask, dropout_p, 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
     )

@@ -31,7 +31,7 @@ def batched(name: str, input: Tensor, axes: int) -> Tensor:
 
 def _like(a: Tensor, shape: Sizes) -> Tensor:
     """A tensor of a shape, for ops that read nothing else of it."""
-    made: Tensor = expand(empty((1,), a.dtype), shape)
+    made: Tensor = expand(empty((1,), a.dtype, a._device), shape)
     return made
 
 

@@ -22,7 +22,7 @@ def check_probability(name: str, p: float) -> None:
 
 def _chosen(input: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
     """Bools that broadcast to input, each True with probability 1 - p."""
-    kept: Tensor = ge(rand(shape, dtype=input.dtype), p)
+    kept: Tensor = ge(rand(shape, dtype=input.dtype, device=input.device), p)
     return kept
 
 

@@ -238,7 +238,7 @@ def gaussian_nll_loss(
     >>> gaussian_nll_loss(tensor([1.0]), tensor([3.0]), tensor([1.0])).tolist()
     2.0
     """
-    spread = var if isinstance(var, Tensor) else creation.full(input.shape, var, dtype=input.dtype)
+    spread = var if isinstance(var, Tensor) else creation.full(input.shape, var, dtype=input.dtype, device=input.device)
     if spread.shape == input.shape[:-1]:
         spread = unsqueeze(spread, -1)
     elif spread.shape not in (input.shape, (*input.shape[:-1], 1)):
@@ -246,7 +246,7 @@ def gaussian_nll_loss(
     values = spread.detach().numpy()
     if np.any(values < 0):
         raise ArgumentError(f"gaussian_nll_loss: a variance is not negative, but there is {values.min()}")
-    spread = spread + from_numpy(np.maximum(eps - values, 0))
+    spread = spread + from_numpy(np.maximum(eps - values, 0), spread)
     losses: Tensor = 0.5 * (log(spread) + (input - target) ** 2 / spread)
     return reduced("gaussian_nll_loss", losses + 0.5 * math.log(2 * math.pi) if full else losses, reduction)
 

@@ -45,8 +45,8 @@ def layer_norm(
     normalized_shape: the sizes of these axes, and the shape of weight and bias. Raises ShapeError for others.
     """
     shape = _shape("layer_norm", input, normalized_shape)
-    scale = ones(shape, dtype=input.dtype) if weight is None else weight
-    shift = zeros(shape, dtype=input.dtype) if bias is None else bias
+    scale = ones(shape, dtype=input.dtype, device=input.device) if weight is None else weight
+    shift = zeros(shape, dtype=input.dtype, device=input.device) if bias is None else bias
     _check("layer_norm", "weight", scale, shape)
     out: Tensor = norm.layer_norm(input, scale, shift, eps=eps)
     return out
@@ -160,8 +160,8 @@ def batch_norm(
     channels = input.shape[1:2]
     for what, tensor in (("weight", weight), ("bias", bias)):
         _check("batch_norm", what, tensor, channels)
-    scale = ones(channels, dtype=input.dtype) if weight is None else weight
-    shift = zeros(channels, dtype=input.dtype) if bias is None else bias
+    scale = ones(channels, dtype=input.dtype, device=input.device) if weight is None else weight
+    shift = zeros(channels, dtype=input.dtype, device=input.device) if bias is None else bias
     if not training:
         assert running_mean is not None and running_var is not None
         factor = scale / sqrt(running_var + eps)

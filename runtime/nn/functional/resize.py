@@ -65,7 +65,7 @@ def _each(what: str, given: float | tuple[float, ...] | None, axes: int) -> tupl
 def _nearest(input: Tensor, axis: int, length: int, ratio: float, centre: float) -> Tensor:
     # PyTorch's CPU kernels compute the places in float32
     places = np.floor((np.arange(length, dtype=np.float32) + np.float32(centre)) * np.float32(ratio)).astype(np.int64)
-    out: Tensor = take(input, from_numpy(np.minimum(places, input.shape[axis] - 1)), axis)
+    out: Tensor = take(input, from_numpy(np.minimum(places, input.shape[axis] - 1), input), axis)
     return out
 
 
@@ -78,8 +78,11 @@ def _linear(input: Tensor, axis: int, length: int, ratio: float, align_corners: 
     before = np.minimum(np.floor(places).astype(np.int64), last)
     after = np.minimum(before + 1, last)
     shape = (-1, *[1] * (input.ndim - 1 - axis))
-    weight = reshape(from_numpy((places - before).astype(input.dtype.numpy)), shape)
-    out: Tensor = take(input, from_numpy(before), axis) * (1 - weight) + take(input, from_numpy(after), axis) * weight
+    weight = reshape(from_numpy((places - before).astype(input.dtype.numpy), input), shape)
+    out: Tensor = (
+        take(input, from_numpy(before, input), axis) * (1 - weight)
+        + take(input, from_numpy(after, input), axis) * weight
+    )
     return out
 
 

@@ -62,19 +62,19 @@ def embedding_bag(
         factors = reshape(factors, (-1,))
     if padding_idx is not None:
         kept = np.flatnonzero(flat.numpy() != row_of_padding(padding_idx, weight.shape[0]))
-        bags, flat = bags[kept], take(flat, from_numpy(kept))
-        factors = None if factors is None else take(factors, from_numpy(kept))
+        bags, flat = bags[kept], take(flat, from_numpy(kept, weight))
+        factors = None if factors is None else take(factors, from_numpy(kept, weight))
     if mode == "max":
         return _largest(flat, weight, bags, count)
     rows = take(weight, flat, 0, from_end=False)
     if factors is not None:
         rows = rows * unsqueeze(factors, -1)
-    like = expand(empty((1,), weight.dtype), (count, weight.shape[1]))
-    sums: Tensor = take_grad(rows, like, from_numpy(bags), axis=0)
+    like = expand(empty((1,), weight.dtype, weight._device), (count, weight.shape[1]))
+    sums: Tensor = take_grad(rows, like, from_numpy(bags, weight), axis=0)
     if mode == "sum":
         return sums
     sizes = np.maximum(np.bincount(bags, minlength=count), 1).astype(weight.dtype.numpy)
-    return sums / from_numpy(sizes[:, None])
+    return sums / from_numpy(sizes[:, None], weight)
 
 
 def _bags(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[np.ndarray[Any, Any], int]:
@@ -99,9 +99,9 @@ def _largest(flat: Tensor, weight: Tensor, bags: np.ndarray[Any, Any], count: in
     sizes = np.bincount(bags, minlength=count)
     starts = np.cumsum(sizes) - sizes
     places = starts[:, None] + np.arange(sizes.max(initial=1))
-    real = from_numpy((places < (starts + sizes)[:, None])[..., None])
+    real = from_numpy((places < (starts + sizes)[:, None])[..., None], weight)
     if flat.numel() == 0:
-        return zeros((count, weight.shape[1]), dtype=weight.dtype)
-    table = take(take(weight, flat, 0, from_end=False), from_numpy(np.minimum(places, bags.size - 1)), 0)
-    out: Tensor = where(from_numpy(sizes[:, None] > 0), amax(where(real, table, -np.inf), axis=1), 0)
+        return zeros((count, weight.shape[1]), dtype=weight.dtype, device=weight.device)
+    table = take(take(weight, flat, 0, from_end=False), from_numpy(np.minimum(places, bags.size - 1), weight), 0)
+    out: Tensor = where(from_numpy(sizes[:, None] > 0, weight), amax(where(real, table, -np.inf), axis=1), 0)
     return out

@@ -117,7 +117,7 @@ class MultiheadAttention(Module):
             v = concat([v, expand(self.bias_v, (n, 1, -1))], axis=1)
             extra += 1
         if self.add_zero_attn:
-            nothing = zeros((n, 1, self.embed_dim), dtype=k.dtype)
+            nothing = zeros((n, 1, self.embed_dim), dtype=k.dtype, device=k.device)
             k, v = concat([k, nothing], axis=1), concat([v, nothing], axis=1)
             extra += 1
         mask = self._mask(attn_mask, key_padding_mask, n, length, k.shape[1] - extra, extra, q.dtype)
@@ -171,7 +171,7 @@ class MultiheadAttention(Module):
             return None
         whole: Tensor = masks[0] if len(masks) == 1 else masks[0] + masks[1]
         if extra:
-            whole = concat([whole, zeros((*whole.shape[:-1], extra), dtype=dtype)], axis=-1)
+            whole = concat([whole, zeros((*whole.shape[:-1], extra), dtype=dtype, device=whole.device)], axis=-1)
         return whole
 
     def extra_repr(self) -> str:

@@ -143,7 +143,9 @@ class _Running(_Norm):
         self.register_buffer(
             "running_var", ones(num_features, device=device, dtype=dtype) if track_running_stats else None
         )
-        self.register_buffer("num_batches_tracked", zeros((), dtype=int64) if track_running_stats else None)
+        self.register_buffer(
+            "num_batches_tracked", zeros((), device=device, dtype=int64) if track_running_stats else None
+        )
 
     @no_grad()
     def reset_running_stats(self) -> None:

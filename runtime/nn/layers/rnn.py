@@ -66,7 +66,9 @@ class _Cell(Module):
             )
         wanted = (*input.shape[:-1], self.hidden_size)
         if state is None:
-            state = (zeros(wanted, dtype=input.dtype),) * (2 if isinstance(self._cell, Lstm) else 1)
+            state = (zeros(wanted, dtype=input.dtype, device=input.device),) * (
+                2 if isinstance(self._cell, Lstm) else 1
+            )
         for part in state:
             if part.shape != wanted:
                 raise ShapeError(f"{type(self).__name__}: a state of shape {wanted} is needed, not {part.shape}")
@@ -234,7 +236,7 @@ class _Recurrent(Module):
         count = self.num_layers * len(self._directions())
         widths = (self.proj_size or self.hidden_size, *([self.hidden_size] if isinstance(self._cell, Lstm) else []))
         if state is None:
-            first = tuple(zeros((n, width), dtype=input.dtype) for width in widths)
+            first = tuple(zeros((n, width), dtype=input.dtype, device=input.device) for width in widths)
             return iter([first] * count)
         for part, width in zip(state, widths, strict=True):
             wanted = (count, width) if single else (count, n, width)

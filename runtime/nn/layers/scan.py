@@ -101,7 +101,9 @@ class Gru(Cell):
         return (new + sigmoid(x_z + h_z) * (state[0] - new),)
 
     def scan(self, x: Tensor, w: Tensor, b: Any, state: State, reverse: bool) -> tuple[Tensor, State, State]:
-        out, gates = gru_scan(x, *state, w, zeros(w.shape[:1], dtype=w.dtype) if b is None else b, reverse=reverse)
+        out, gates = gru_scan(
+            x, *state, w, zeros(w.shape[:1], dtype=w.dtype, device=w.device) if b is None else b, reverse=reverse
+        )
         return out, (), (gates,)
 
     def scan_grad(

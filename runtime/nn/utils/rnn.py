@@ -55,7 +55,7 @@ def pad_sequence(
     for s in sequences:
         if s.shape[1:] != sequences[0].shape[1:]:
             raise ShapeError(f"pad_sequence: the features of shapes {sequences[0].shape} and {s.shape} differ")
-        padding = full((most - len(s), *s.shape[1:]), padding_value, dtype=s.dtype)
+        padding = full((most - len(s), *s.shape[1:]), padding_value, dtype=s.dtype, device=s.device)
         rows.append(concat([s, padding] if padding_side == "right" else [padding, s]))
     padded = concat([reshape(row, (1, *row.shape)) for row in rows])
     return padded if batch_first else transpose(padded, 0, 1)  # type: ignore[no-any-return]
@@ -92,7 +92,7 @@ def pack_padded_sequence(
     there = np.arange(wanted.max(initial=0))[:, None] < wanted
     step, column = np.nonzero(there)
     places = step * steps.shape[1] + (column if order is None else order[column])
-    data = take(reshape(steps, (-1, *steps.shape[2:])), from_numpy(places))
+    data = take(reshape(steps, (-1, *steps.shape[2:])), from_numpy(places, steps))
     if order is None:
         return PackedSequence(data, from_numpy(there.sum(1)))
     return PackedSequence(data, from_numpy(there.sum(1)), from_numpy(order), from_numpy(np.argsort(order)))
@@ -116,8 +116,8 @@ def pad_packed_sequence(
     if sequence.unsorted_indices is not None:
         back = np.asarray(sequence.unsorted_indices)
         places, lengths = places[:, back], lengths[back]
-    padding = full((1, *sequence.data.shape[1:]), padding_value, dtype=sequence.data.dtype)
-    padded = take(concat([sequence.data, padding]), from_numpy(places))
+    padding = full((1, *sequence.data.shape[1:]), padding_value, dtype=sequence.data.dtype, device=sequence.data.device)
+    padded = take(concat([sequence.data, padding]), from_numpy(places, padding))
     return (transpose(padded, 0, 1) if batch_first else padded), from_numpy(lengths)
 
 

@@ -1,0 +1,103 @@
+// Devices other than the CPU, as rows of a table. An array says where it is by the number of its row; 0 is the CPU,
+// which has none. Ops take one branch to get here (launch.cpp), whatever the devices are.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "op.h"
+
+namespace perflab {
+
+constexpr int kMostDevices = 32;
+
+// Work is done in the order of a stream, the calling thread's current one; calls return before it is done. What fails
+// then is thrown by the next call that waits.
+class Device {
+ public:
+  explicit Device(std::string name) : name_(std::move(name)) {}
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+  const std::string& name() const { return name_; }  // "sim:0"
+  int number() const { return number_; }
+
+  virtual void* allocate(size_t bytes, Stream) = 0;                          // throws OutOfMemory
+  virtual void deallocate(void* memory, size_t bytes, Stream) noexcept = 0;  // on any thread; work may still read it
+  int64_t allocated_bytes() const { return allocated_.load(std::memory_order_relaxed); }
+
+  // Computes an op: `out` has its memory on this device, inputs theirs too, or are numbers in their cells.
+  virtual void launch(const Op&, DType computed, In in, int nin, const Attrs&, Array* out, int nout) = 0;
+  // Between two places, of which one at least is this device: contiguous arrays of one shape and dtype. Waits until it
+  // is done unless `non_blocking`, which is for memory of the CPU that stays as it is.
+  virtual void copy(const Array& from, Array& to, bool non_blocking) = 0;
+  // A function of our own over arrays of this device: random numbers, the optimizers' steps. It gets them as arrays
+  // that the CPU can reach. Throws Error(kDevice) where there is no such way.
+  using Function = std::function<void(std::span<Array>)>;
+  virtual void call(const char* name, std::vector<Array> arrays, int64_t flops, Function) = 0;
+
+  virtual void wait(Stream waiting,
+                    Stream other) = 0;            // what comes on `waiting` begins when what is on `other` is done
+  virtual void record_use(Storage*, Stream) = 0;  // by another stream than its own
+  virtual void synchronize() = 0;                 // all streams
+
+  Stream current_stream() const { return current_[number_]; }  // of this thread; 0: the default one
+  void set_current_stream(Stream s) { current_[number_] = s; }
+
+ private:
+  friend int add_device(std::unique_ptr<Device>);
+  friend Storage* make_storage_on(int, size_t);
+  friend void give_back_on_device(Storage*);
+  static inline constinit thread_local Stream current_[kMostDevices] = {};
+  std::string name_;
+  int number_ = 0;
+  std::atomic<int64_t> allocated_{0};
+};
+
+int add_device(std::unique_ptr<Device>);  // its number. They stay for as long as the process; call it with the GIL
+Device& device(int number);
+int device_count();                   // the CPU counts as well
+std::string device_name(int number);  // "cpu" for 0
+
+class StreamScope {  // a device's current stream, within a scope
+ public:
+  StreamScope(Device& d, Stream s) : device_(d), before_(d.current_stream()) { d.set_current_stream(s); }
+  ~StreamScope() { device_.set_current_stream(before_); }
+  StreamScope(const StreamScope&) = delete;
+
+ private:
+  Device& device_;
+  Stream before_;
+};
+
+// --- arrays on any device (launch.cpp)
+
+inline bool on_device(In in, int nin) {
+  unsigned any = 0;
+  for (int i = 0; i < nin; ++i) any |= in[i]->device;
+  return any;
+}
+
+// A contiguous copy on a device, 0: the CPU. To there it waits for the values, unless `non_blocking`.
+Array transfer(const Array&, int to, bool non_blocking = false);
+// The elements where the CPU can read them: the array itself, or a copy when it is done.
+inline Array on_cpu(const Array& a) { return a.device ? transfer(a, 0) : Array(a); }
+
+// run() and run_into() where an input or the target is on a device.
+void run_on_device(const Op&, In in, int nin, const Attrs&, Array* out, int nout, bool donate, uint64_t sequence);
+void run_into_on_device(const Op&, In in, int nin, const Attrs&, Array& target, const char* form, uint64_t sequence);
+void copy_into_on_device(const Array& from, Array& to);
+Array cast_on_device(const Array&, DType to);
+
+// Calls f, which waits for another thread, without the GIL, whether this thread has it or not. Null: there is no
+// Python.
+extern void (*wait_without_gil)(void (*f)(void*), void* context);
+template <class F>
+void wait_freely(F f) {
+  if (!wait_without_gil) return f();
+  wait_without_gil([](void* context) { (*static_cast<F*>(context))(); }, &f);
+}
+
+}  // namespace perflab
