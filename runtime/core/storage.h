@@ -4,8 +4,11 @@
 
 #include "counted.h"
 #include "event.h"
+#include "source.h"
 
 namespace perflab {
+
+struct Block;
 
 struct alignas(64) Storage {  // where the memory is ours, it follows this header in the same block
   std::atomic<uint32_t> refs{1}, version{0};
@@ -13,7 +16,8 @@ struct alignas(64) Storage {  // where the memory is ours, it follows this heade
   void* data;
   void* owner = nullptr;                  // somebody else's memory (a numpy array's): who keeps it
   void (*give_back)(Storage*) = nullptr;  // null: it lies in this block. Called on any thread, with or without the GIL
-  Stream stream = kHostStream;            // of a device: what it was allocated for, and what work on it follows
+  Block* block = nullptr;                 // of a device's allocator
+  Stream stream = 0;                      // that it was allocated for, and what work on it follows
   uint8_t device = 0;
 };
 
