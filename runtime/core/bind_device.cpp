@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "caching_allocator.h"
 #include "sim.h"
 #include "sim_work.h"
 
@@ -54,8 +55,9 @@ SimSpec spec_of(nb::dict flops, double bandwidth, double copy_bandwidth, int64_t
 
 nb::dict memory(SimDevice& d) {
   nb::dict m;
-  m["allocated_bytes"] = d.allocated_bytes(), m["reserved_bytes"] = d.reserved_bytes();
-  m["capacity"] = d.source().capacity(), m["device_allocations"] = d.source().maps();
+  const MemoryStats stats = d.allocator().stats();
+  m["allocated_bytes"] = stats.all.allocated_bytes.current, m["reserved_bytes"] = stats.all.reserved_bytes.current;
+  m["capacity"] = d.source().info().total, m["device_allocs"] = stats.device_allocs;
   return m;
 }
 
@@ -74,7 +76,8 @@ void bind_device(nb::module_& m) {
       [](nb::handle tensor, Stream s) {
         if (!is_tensor(tensor.ptr())) throw nb::type_error("record_stream takes a Tensor");
         Storage* storage = impl_of(tensor.ptr())->storage;
-        if (storage && storage->device && storage->stream != s) device(storage->device).record_use(storage, s);
+        if (storage && storage->device && storage->stream != s)
+          device(storage->device).allocator().record_stream(storage->block, s);
       },
       "tensor"_a, "stream"_a);
 
@@ -100,7 +103,7 @@ void bind_device(nb::module_& m) {
   m.def(
       "sim_set_capacity", [](int index, size_t bytes) { sim(index).source().set_capacity(bytes); }, "index"_a,
       "bytes"_a);
-  m.def("sim_empty_cache", [](int index) { sim(index).empty_cache(); }, "index"_a);
+  m.def("sim_empty_cache", [](int index) { sim(index).allocator().empty_cache(); }, "index"_a);
   m.def("sim_settle", [] {
     for (SimDevice* d : sim_devices()) d->settle();
   });

@@ -1,7 +1,9 @@
 #include "device.h"
 
-#include <span>
+#include <algorithm>
 
+#include "caching_allocator.h"
+#include "fork.h"
 #include "recorder.h"
 
 namespace perflab {
@@ -13,42 +15,58 @@ Device* table[kMostDevices] = {};
 std::atomic<int> count{1};
 }  // namespace
 
-int add_device(std::unique_ptr<Device> made) {
-  const int number = count.load(std::memory_order_relaxed);
-  if (number == kMostDevices)
+Device::Device(std::string name, std::unique_ptr<MemorySource> source)
+    : name_(std::move(name)),
+      number_(device_count()),
+      source_(std::move(source)),
+      allocator_(std::make_unique<CachingAllocator>(*source_, number_)) {
+  if (number_ == kMostDevices)
     throw Error(ErrorKind::kDevice, "there are " + std::to_string(kMostDevices - 1) + " devices already");
-  made->number_ = number;
+}
+
+Device::~Device() = default;
+
+void add_device(std::unique_ptr<Device> made) {
+  hold_across_fork(made->allocator().mutex());
+  const int number = made->number();
   table[number] = made.release();
   count.store(number + 1, std::memory_order_release);
-  return number;
 }
 
 Device& device(int number) { return *table[number]; }
 int device_count() { return count.load(std::memory_order_acquire); }
 std::string device_name(int number) { return number ? device(number).name() : "cpu"; }
 
+namespace {
+
 void give_back_on_device(Storage* s) {
-  Device& d = device(s->device);
-  d.allocated_.fetch_sub(static_cast<int64_t>(s->bytes), std::memory_order_relaxed);
   record_memory(EventKind::kFree, s);
-  d.deallocate(s->data, s->bytes, s->stream);
+  device(s->device).allocator().deallocate(s->block);
 }
+
+}  // namespace
 
 Storage* make_storage_on(int number, size_t bytes) {
   Device& d = device(number);
   const Stream stream = d.current_stream();
-  void* memory = d.allocate(bytes, stream);
+  Block* block = d.allocator().allocate(std::max<size_t>(bytes, 1), stream, 0, {current_scope, 0});
   Storage* s;
   try {
-    s = adopt_storage(memory, bytes, nullptr, give_back_on_device);
+    s = adopt_storage(block->address, bytes, nullptr, give_back_on_device);
   } catch (...) {
-    d.deallocate(memory, bytes, stream);
+    d.allocator().deallocate(block);
     throw;
   }
-  s->stream = stream, s->device = static_cast<uint8_t>(number);
-  d.allocated_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  s->block = block, s->stream = stream, s->device = static_cast<uint8_t>(number);
   record_memory(EventKind::kAlloc, s);
   return s;
+}
+
+void await_on(Stream stream, const Array& a) {
+  if (!a.storage || a.storage->stream == stream) return;
+  Device& d = device(a.device);
+  d.wait(stream, a.storage->stream);
+  d.allocator().record_stream(a.storage->block, stream);
 }
 
 void fill_storage_on(int number, Array& a) {

@@ -12,21 +12,22 @@
 
 namespace perflab {
 
+class CachingAllocator;
+
 constexpr int kMostDevices = 32;
 
 // Work is done in the order of a stream, the calling thread's current one; calls return before it is done. What fails
 // then is thrown by the next call that waits.
 class Device {
  public:
-  explicit Device(std::string name) : name_(std::move(name)) {}
-  virtual ~Device() = default;
+  Device(std::string name, std::unique_ptr<MemorySource>);
+  virtual ~Device();
   Device(const Device&) = delete;
   const std::string& name() const { return name_; }  // "sim:0"
   int number() const { return number_; }
 
-  virtual void* allocate(size_t bytes, Stream) = 0;                          // throws OutOfMemory
-  virtual void deallocate(void* memory, size_t bytes, Stream) noexcept = 0;  // on any thread; work may still read it
-  int64_t allocated_bytes() const { return allocated_.load(std::memory_order_relaxed); }
+  MemorySource& memory_source() { return *source_; }
+  CachingAllocator& allocator() { return *allocator_; }
 
   // Computes an op: `out` has its memory on this device, inputs theirs too, or are numbers in their cells.
   virtual void launch(const Op&, DType computed, In in, int nin, const Attrs&, Array* out, int nout) = 0;
@@ -38,25 +39,23 @@ class Device {
   using Function = std::function<void(std::span<Array>)>;
   virtual void call(const char* name, std::vector<Array> arrays, int64_t flops, Function) = 0;
 
-  virtual void wait(Stream waiting,
-                    Stream other) = 0;            // what comes on `waiting` begins when what is on `other` is done
-  virtual void record_use(Storage*, Stream) = 0;  // by another stream than its own
-  virtual void synchronize() = 0;                 // all streams
+  // What comes on `waiting` begins when what is on `other` is done.
+  virtual void wait(Stream waiting, Stream other) = 0;
+  virtual void synchronize() = 0;  // all streams
 
   Stream current_stream() const { return current_[number_]; }  // of this thread; 0: the default one
   void set_current_stream(Stream s) { current_[number_] = s; }
 
  private:
-  friend int add_device(std::unique_ptr<Device>);
-  friend Storage* make_storage_on(int, size_t);
-  friend void give_back_on_device(Storage*);
   static inline constinit thread_local Stream current_[kMostDevices] = {};
-  std::string name_;
-  int number_ = 0;
-  std::atomic<int64_t> allocated_{0};
+  const std::string name_;
+  const int number_;
+  const std::unique_ptr<MemorySource> source_;
+  const std::unique_ptr<CachingAllocator> allocator_;
 };
 
-int add_device(std::unique_ptr<Device>);  // its number. They stay for as long as the process; call it with the GIL
+// Devices stay for as long as the process. They are made and added with the GIL, one at a time.
+void add_device(std::unique_ptr<Device>);
 Device& device(int number);
 int device_count();                   // the CPU counts as well
 std::string device_name(int number);  // "cpu" for 0
@@ -71,6 +70,13 @@ class StreamScope {  // a device's current stream, within a scope
   Device& device_;
   Stream before_;
 };
+
+// What the stream does next comes after what made this array, whose memory lives until it is done.
+void await_on(Stream, const Array&);
+inline void await(const Array& a) {  // on the current stream
+  if (a.device) [[unlikely]]
+    await_on(device(a.device).current_stream(), a);
+}
 
 // --- arrays on any device (launch.cpp)
 

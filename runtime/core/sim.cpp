@@ -70,46 +70,14 @@ struct OpCall {
 
 }  // namespace
 
-SimDevice::SimDevice(int index)
-    : Device("sim:" + std::to_string(index)), source_(index, kCapacity, [this] { barrier(); }) {
+SimDevice::SimDevice(int index, std::unique_ptr<SimSource> source)
+    : Device("sim:" + std::to_string(index), std::move(source)), source_(static_cast<SimSource&>(memory_source())) {
   for (int i = 0; i < kStreams; ++i) {
-    lines_.push_back(std::make_unique<Line>(
-        name() + " stream " + std::to_string(i), [this](std::exception_ptr e) { fail(std::move(e)); }, source_));
+    lines_.push_back(std::make_unique<Line>(name() + " stream " + std::to_string(i),
+                                            [this](std::exception_ptr e) { fail(std::move(e)); }));
     hold_across_fork(lines_.back()->stream.mutex());
   }
-}
-
-// --- memory
-
-void* SimDevice::allocate(size_t bytes, Stream s) {
-  try {
-    return line(s).pool.allocate(bytes);
-  } catch (const OutOfMemory&) {
-    empty_cache();
-    return line(s).pool.allocate(bytes);
-  }
-}
-
-// Its stream goes on when the others that used it are done.
-void SimDevice::deallocate(void* memory, size_t bytes, Stream s) noexcept {
-  std::vector<Stream> users;
-  {
-    std::lock_guard lock(users_mutex_);
-    if (auto found = users_.find(memory); found != users_.end()) users = std::move(found->second), users_.erase(found);
-  }
-  for (Stream user : users) wait(s, user);
-  line(s).pool.deallocate(memory, bytes);
-}
-
-void SimDevice::record_use(Storage* storage, Stream s) {
-  std::lock_guard lock(users_mutex_);
-  users_[storage->data].push_back(s);
-}
-
-size_t SimDevice::reserved_bytes() { return source_.mapped(); }
-
-void SimDevice::empty_cache() {
-  for (auto& l : lines_) l->pool.empty_cache();
+  source_.serve(*this);
 }
 
 // --- work
@@ -257,8 +225,6 @@ void SimDevice::stop() {
   });
 }
 
-// Memory goes back to the device: what comes next on any stream waits for what is on all of them now, as cudaFree()
-// does. The CPU does not wait.
 void SimDevice::barrier() {
   std::vector<SimMark> marks(kStreams);
   for (int i = 0; i < kStreams; ++i) {
@@ -300,7 +266,7 @@ std::vector<SimDevice*>& made() {
 SimDevice& sim_device(int index) {
   for (SimDevice* d : made())
     if (d->name() == "sim:" + std::to_string(index)) return *d;
-  auto fresh = std::make_unique<SimDevice>(index);
+  auto fresh = std::make_unique<SimDevice>(index, std::make_unique<SimSource>(index));
   SimDevice* d = fresh.get();
   add_device(std::move(fresh));
   if (made().empty())

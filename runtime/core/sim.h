@@ -2,10 +2,8 @@
 // thread; its memory is a range with a capacity. It runs in real time, or keeps a model's time (sim_clock.h).
 #pragma once
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
-#include "block_pool.h"
 #include "device.h"
 #include "sim_clock.h"
 #include "sim_source.h"
@@ -22,16 +20,12 @@ struct SimMark {
 
 class SimDevice final : public Device {
  public:
-  static constexpr size_t kCapacity = size_t{16} << 30;  // unless set
-  explicit SimDevice(int index);
+  SimDevice(int index, std::unique_ptr<SimSource>);
 
-  void* allocate(size_t bytes, Stream) override;
-  void deallocate(void* memory, size_t bytes, Stream) noexcept override;
   void launch(const Op&, DType computed, In in, int nin, const Attrs&, Array* out, int nout) override;
   void copy(const Array& from, Array& to, bool non_blocking) override;
   void call(const char* name, std::vector<Array> arrays, int64_t flops, Function) override;
   void wait(Stream waiting, Stream other) override;
-  void record_use(Storage*, Stream) override;
   void synchronize() override;
 
   Stream new_stream();  // of a few: later ones share threads, as PyTorch's do
@@ -44,36 +38,31 @@ class SimDevice final : public Device {
   void synchronize(const SimMark&);
 
   SimSource& source() { return source_; }
-  size_t reserved_bytes();
-  void empty_cache();
+  void barrier();         // what comes next on any stream waits for what is on all of them now
   void begin_timeline();  // all streams are done and free at the beginning of modelled time
   void settle();          // all streams, without throwing what failed
   void stop();            // ends the threads; later work starts them again
   void forget();          // in a forked child: what was to be done is the parent's
 
  private:
-  struct Line {  // a stream, with its memory
-    Line(std::string name, std::function<void(std::exception_ptr)> fail, MemorySource& source)
-        : stream(std::move(name), std::move(fail)), pool(source) {}
+  struct Line {
+    Line(std::string name, std::function<void(std::exception_ptr)> fail) : stream(std::move(name), std::move(fail)) {}
     SimStream stream;
-    BlockPool pool;
     SimLine clock;
   };
   struct Label;  // how work shows in a trace
 
   Line& line(Stream s) { return s ? *reinterpret_cast<Line*>(s) : *lines_[0]; }
   void submit(Line&, Label, const SimWork&, SimStream::Task);
-  void barrier();
   void fail(std::exception_ptr);
   void throw_failure();
 
   static constexpr int kStreams = 9;  // the default one and those that new_stream() gives in turn
-  SimSource source_;
+  SimSource& source_;
   std::vector<std::unique_ptr<Line>> lines_;
   std::atomic<unsigned> next_stream_{0};
-  std::mutex users_mutex_, failure_mutex_;
-  std::unordered_map<void*, std::vector<Stream>> users_;  // of memory, beside its own stream
-  std::exception_ptr failure_;                            // the first since the last call that waited
+  std::mutex failure_mutex_;
+  std::exception_ptr failure_;  // the first since the last call that waited
 };
 
 // The device of this index, made when it is asked for first. Call it with the GIL.

@@ -2,68 +2,114 @@
 
 #include <sys/mman.h>
 
-#include <cstdint>
+#include <string>
 
-#include "error.h"
+#include "sim.h"
 
 namespace perflab {
 namespace {
 
 constexpr size_t kRange = size_t{1} << 40;  // of addresses, for each device; the pages come when they are touched
 constexpr uintptr_t kFirst = uintptr_t{0x2000} << 32;
-constexpr size_t kAlign = size_t{2} << 20;
+constexpr size_t kPage = size_t{2} << 20;
+constexpr size_t kCapacity = size_t{16} << 30;  // unless set
+
+SimMark& mark_of(StreamEvent e) { return **reinterpret_cast<std::shared_ptr<SimMark>*>(e); }
 
 }  // namespace
 
-SimSource::SimSource(int index, size_t capacity, std::function<void()> going) : going_(std::move(going)), capacity_(0) {
-  auto* wanted = reinterpret_cast<void*>(kFirst + static_cast<uintptr_t>(index) * kRange);  // NOLINT
+SimSource::SimSource(int index) : capacity_(kCapacity) {
+  auto* wanted = reinterpret_cast<void*>(kFirst + static_cast<uintptr_t>(index) * kRange);
   void* range = mmap(wanted, kRange, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (range == MAP_FAILED) throw Error(ErrorKind::kDevice, "the system gives no addresses for a simulated device");
+  if (range == MAP_FAILED) throw Error(ErrorKind::kDevice, "the system has no addresses for a simulated device");
   begin_ = static_cast<char*>(range);
-  set_capacity(capacity);
 }
 
 SimSource::~SimSource() { munmap(begin_, kRange); }
-
-void* SimSource::map(size_t bytes) noexcept {
-  std::lock_guard lock(mutex_);
-  if (bytes > capacity_ - mapped_) return nullptr;
-  char* at = begin_;
-  for (auto [begin, size] : used_) {
-    if (static_cast<size_t>(begin - at) >= bytes) break;
-    at = begin + (size + kAlign - 1) / kAlign * kAlign;
-  }
-  if (bytes > static_cast<size_t>(begin_ + kRange - at)) return nullptr;
-  used_.emplace(at, bytes);
-  mapped_ += bytes, ++maps_;
-  return at;
-}
-
-void SimSource::unmap(void* memory, size_t bytes) noexcept {
-  going_();
-  std::lock_guard lock(mutex_);
-  used_.erase(static_cast<char*>(memory));
-  mapped_ -= bytes;
-}
 
 void SimSource::set_capacity(size_t bytes) {
   std::lock_guard lock(mutex_);
   if (bytes > kRange / 2) throw Error(ErrorKind::kValue, "a simulated device has at most 512 GiB");
   if (bytes < mapped_)
-    throw Error(ErrorKind::kValue, std::to_string(mapped_) +
-                                       " bytes of the device are in use or cached: a capacity of " +
+    throw Error(ErrorKind::kValue, std::to_string(mapped_) + " bytes of the device are used or cached: a capacity of " +
                                        std::to_string(bytes) + " is too little");
   capacity_ = bytes;
 }
 
-size_t SimSource::mapped() {
-  std::lock_guard lock(mutex_);
-  return mapped_;
+bool SimSource::take(size_t bytes) {
+  if (bytes > capacity_ - mapped_) return false;
+  mapped_ += bytes;
+  return true;
 }
 
-size_t SimSource::maps() {
+void* SimSource::find_range(size_t bytes) {
+  char* at = begin_;
+  for (auto [begin, size] : ranges_) {
+    if (static_cast<size_t>(begin - at) >= bytes) break;
+    at = begin + (size + kPage - 1) / kPage * kPage;
+  }
+  if (bytes > static_cast<size_t>(begin_ + kRange - at)) return nullptr;
+  ranges_.emplace(at, bytes);
+  return at;
+}
+
+void* SimSource::map(size_t bytes) noexcept {
   std::lock_guard lock(mutex_);
-  return maps_;
+  if (!take(bytes)) return nullptr;
+  void* memory = find_range(bytes);
+  if (!memory) mapped_ -= bytes;
+  return memory;
+}
+
+void SimSource::unmap(void* memory, size_t bytes) noexcept {
+  device_->barrier();
+  std::lock_guard lock(mutex_);
+  ranges_.erase(static_cast<char*>(memory));
+  mapped_ -= bytes;
+}
+
+MemoryInfo SimSource::info() noexcept {
+  std::lock_guard lock(mutex_);
+  return {capacity_ - mapped_, capacity_};
+}
+
+StreamEvent SimSource::record_event(Stream s) noexcept {
+  return reinterpret_cast<StreamEvent>(new std::shared_ptr<SimMark>(device_->mark(s)));
+}
+// In modelled time it is passed when the model says so, and what comes next waits for the thread that is behind.
+bool SimSource::event_passed(StreamEvent e) noexcept {
+  const SimMark& m = mark_of(e);
+  if (!sim_clock().is_on()) return SimDevice::has_passed(m);
+  if (m.time > sim_clock().now()) return false;
+  if (!SimDevice::has_passed(m)) device_->barrier();
+  return true;
+}
+void SimSource::wait_event(StreamEvent e) noexcept {
+  wait_freely([&] { mark_of(e).stream->wait(mark_of(e).place); });
+}
+void SimSource::drop_event(StreamEvent e) noexcept { delete reinterpret_cast<std::shared_ptr<SimMark>*>(e); }
+
+size_t SimSource::page_bytes() noexcept { return kPage; }
+
+void* SimSource::reserve_range(size_t bytes) noexcept {
+  std::lock_guard lock(mutex_);
+  return find_range(bytes);
+}
+
+void SimSource::release_range(void* begin, size_t) noexcept {
+  std::lock_guard lock(mutex_);
+  ranges_.erase(static_cast<char*>(begin));
+}
+
+bool SimSource::map_at(void*, size_t bytes) noexcept {
+  std::lock_guard lock(mutex_);
+  return take(bytes);
+}
+
+void SimSource::unmap_at(void*, size_t bytes) noexcept {
+  device_->barrier();
+  std::lock_guard lock(mutex_);
+  mapped_ -= bytes;
 }
 
 }  // namespace perflab

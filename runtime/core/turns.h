@@ -7,17 +7,6 @@
 
 namespace perflab {
 
-// What a stream does next comes after what made this array, which lives until it is done.
-inline void await(const Array& a, Stream stream) {
-  if (!a.device || !a.storage || a.storage->stream == stream) return;
-  device(a.device).wait(stream, a.storage->stream);
-  device(a.device).record_use(a.storage, stream);
-}
-inline void await(const Array& a) {
-  if (a.device) [[unlikely]]
-    await(a, device(a.device).current_stream());
-}
-
 class StreamTurns {
  public:
   ~StreamTurns() {
