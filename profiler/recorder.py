@@ -9,6 +9,7 @@ from perflab.runtime import _core
 
 from .errors import ProfileStateError
 from .events import STEP_MARK
+from .family import FAMILY
 from .recording import Events
 
 
@@ -41,9 +42,10 @@ class SharedRecorder:
         with self._lock:
             first = not self._open
             if first:
-                if _core.is_recording():
+                if _core.recorder_is_started():
                     raise ProfileStateError("something else records with perflab's runtime; end it first")
                 _core.recorder_start(max_events)
+                FAMILY.record(max_events)
             self._several = not first
             share = Share(next(self._numbers), _core.recorder_ticks(), _core.recorder_dropped(), first)
             self._open.add(share)
@@ -74,6 +76,7 @@ class SharedRecorder:
             self._open.remove(share)
             if not self._open:
                 _core.recorder_stop()
+                FAMILY.rest()
             self._drain()
             self._drop_old()
 

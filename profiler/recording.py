@@ -38,7 +38,8 @@ from .events import (
 from .garbage import Collection, GarbageTrack
 from .gil_track import GilRecord, GilTrack
 from .memory_track import MemoryTrack
-from .pages import Page, Pages, trace_of
+from .merge import merged
+from .pages import Page, Pages, pages_of, trace_of
 from .stacks import StackRecord, StackTrack
 from .stretches import NOTHING, Placed, Stretch, cut, kernel_begins, stretches
 from .task_track import TaskTrack
@@ -100,6 +101,8 @@ class Recording:
     strings: list[str]  # by string id
     shapes: Shapes  # by shapes id: dtype and shape of each input
     threads: dict[int, str] = field(default_factory=dict)  # names by thread id
+    process: str = "python"  # its name
+    number: int = 0  # of the first event: those of children go on from here
     allocated_bytes: int = 0  # when the window began
     reserved: list[tuple[int, int]] = field(default_factory=list)  # (tick, bytes), as sampled
     resident: list[tuple[int, int]] = field(default_factory=list)  # the same, of the process
@@ -110,6 +113,7 @@ class Recording:
     gil: GilRecord = field(default_factory=GilRecord)
     metadata: dict[str, Json] = field(default_factory=dict)
     cost: Cost | None = None  # FLOPs and bytes of a call
+    children: list["Recording"] = field(default_factory=list)  # of forked processes, on the same clock
 
     @property
     def is_empty(self) -> bool:
@@ -121,13 +125,17 @@ def to_trace(recording: Recording, *, shapes: bool = True, memory: bool = True) 
 
     Where nobody else holds the recording, its events go while the trace grows.
     """
-    pages = to_pages(recording, shapes=shapes, memory=memory)
+    children = [to_trace(child, shapes=shapes, memory=False) for child in recording.children]
+    pages = _Conversion(recording, shapes, memory).pages()
     del recording
-    return trace_of(pages)
+    trace = trace_of(pages)
+    return merged([trace, *children]) if children else trace
 
 
 def to_pages(recording: Recording, *, shapes: bool = True, memory: bool = True) -> Pages:
     """The same trace as pages, made while they are taken: for a long recording that is only written."""
+    if recording.children:
+        return pages_of(to_trace(recording, shapes=shapes, memory=memory))
     return _Conversion(recording, shapes, memory).pages()
 
 
@@ -135,6 +143,7 @@ class _Conversion:
     def __init__(self, recording: Recording, shapes: bool, memory: bool) -> None:
         self._builder = TraceBuilder(recording.metadata)
         self._clock, self._pid, self._ops = recording.clock, recording.pid, recording.ops
+        self._process = recording.process
         self._dtypes = recording.dtypes
         self._names = recording.threads
         self._op_names = self._ids(recording.ops)
@@ -165,7 +174,7 @@ class _Conversion:
         pieces, made, ran, ran_number, edges = [], [_NONE], [_NONE], [_NONE], EdgeEnds()
         acquisitions, tasks = [NOTHING], [NOTHING]
         called = [np.empty((0, 4), dtype=np.int64)]
-        for piece in cut(recording.events):
+        for piece in cut(recording.events, recording.number):
             stretch = piece.whole()
             if not len(stretch):
                 continue
@@ -200,7 +209,8 @@ class _Conversion:
         self._garbage = GarbageTrack(recording.collections, self._builder, self._ns, self._track)
         of_stack = (self._builder, self._ns, self._stack_track)
         self._stack = StackTrack(recording.stack, *of_stack) if recording.stack else None
-        events = sum(len(events) for _, events in recording.events)  # arrows of other kinds are numbered by them
+        # arrows of other kinds are numbered by the events
+        events = recording.number + sum(len(events) for _, events in recording.events)
         self._gil = GilTrack(
             recording.gil,
             Stretch.joined(acquisitions),
@@ -261,17 +271,17 @@ class _Conversion:
         return self._names.get(thread, f"thread {thread}")
 
     def _track(self, thread: int) -> int:
-        return self._builder.track(Track(self._pid, thread, self._name(thread), "python"))
+        return self._builder.track(Track(self._pid, thread, self._name(thread), self._process))
 
     def _gil_track(self, thread: int) -> int:
-        return self._builder.track(Track(self._pid, thread + GIL_TID, f"{self._name(thread)} GIL", "python"))
+        return self._builder.track(Track(self._pid, thread + GIL_TID, f"{self._name(thread)} GIL", self._process))
 
     def _lane(self, thread: int, number: int, name: str) -> int:
         tid = thread + TASK_TID + number * (TASK_TID - STACK_TID)
         return self._builder.track(Track(self._pid, tid, f"{self._name(thread)}: {name}", "python"))
 
     def _stack_track(self, thread: int) -> int:
-        return self._builder.track(Track(self._pid, thread + STACK_TID, f"{self._name(thread)} Python", "python"))
+        return self._builder.track(Track(self._pid, thread + STACK_TID, f"{self._name(thread)} Python", self._process))
 
     def _add_begun(self, stretch: Stretch) -> None:
         """The slices that begin with their events. Of those with the same times the one added first is outside."""

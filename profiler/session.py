@@ -17,6 +17,7 @@ from . import chrome
 from .analysis.averages import Averages, key_averages
 from .analysis.groups import GroupBy
 from .errors import ProfileStateError
+from .family import FAMILY
 from .identity import identity
 from .recording import Recording, to_pages, to_trace
 from .ring import Ring, RingSteps
@@ -42,13 +43,14 @@ class profile:
     each recorded window `on_trace_ready(prof)` is called, and `trace` is that of the window. `metadata` (commit,
     branch, project, machine, ...) goes into the trace. The GIL is recorded for every thread of the process; where that
     cannot be, a RuntimeWarning says why. Profiles may run inside each other and in several threads at once: each sees
-    what happens in the process while it records, and its own steps. Any thread may stop them; in a forked child they do
-    nothing. `with_stack`: pyinstrument samples this thread's Python stack each millisecond (ProfilerError where it is
-    not installed); the samples are lost where another thread stops the profile. `max_events`: so many of 64 bytes are
-    kept, further ones are counted and told; of profiles inside each other the limit of the outermost holds. `ring`
-    keeps the last steps alone (see `Ring`), with no schedule, stacks or torch (ValueError). `torch`: torch's own
-    recorder runs too, for this thread and its backward passes, and what it records lies in the same trace on the same
-    clock (ProfilerError where PyTorch is not installed); see docs/torch.md.
+    what happens in the process while it records, and its own steps. Any thread may stop them. Forked children are
+    recorded too (docs/recording.md); there the profile itself does nothing. `with_stack`: pyinstrument samples this
+    thread's Python stack each millisecond (ProfilerError where it is not installed); the samples are lost where another
+    thread stops the profile. `max_events`: so many of 64 bytes are kept, further ones are counted and told; of profiles
+    inside each other the limit of the outermost holds. `ring` keeps the last steps alone (see `Ring`), with no
+    schedule, stacks or torch (ValueError). `torch`: torch's own recorder runs too, for this thread and its backward
+    passes, and what it records lies in the same trace on the same clock (ProfilerError where PyTorch is not installed);
+    see docs/torch.md.
     """
 
     def __init__(
@@ -100,9 +102,11 @@ class profile:
         """Begin step 0."""
         if self._ring is not None:
             self._ring.start()
+        FAMILY.enter()
         try:
             self._change_to(self._schedule(self.step_num))
         except BaseException:
+            FAMILY.leave()
             if self._ring is not None:
                 self._ring.stop()
             raise
@@ -145,6 +149,8 @@ class profile:
     def _stop(self, reason: str) -> None:
         if self._pid and self._pid != os.getpid():
             return
+        if self._pid:
+            FAMILY.leave()
         self._pid = 0
         if self._ring is not None:
             self._ring.stop()

@@ -67,9 +67,8 @@ class Piece:
         return stretch if is_event.all() else stretch.at(is_event)
 
 
-def cut(recorded: Sequence[tuple[int, NDArray[np.void]]]) -> Iterator[Piece]:
-    """All events, in pieces of bounded size."""
-    number = 0
+def cut(recorded: Sequence[tuple[int, NDArray[np.void]]], number: int = 0) -> Iterator[Piece]:
+    """All events, in pieces of bounded size; the first has this number."""
     for thread, events in recorded:
         for begin in range(0, len(events), _PIECE):
             yield Piece(thread, number + begin, events[begin : begin + _PIECE])

@@ -3,32 +3,43 @@
 import functools
 import os
 import threading
-
-_HELD = 256  # threads that started; of more of them it is looked who has ended
+from collections.abc import Callable
 
 
 class ThreadNames:
-    """Knows the names of all of Python's threads that live at some time between its making and stop()."""
+    """Knows the names of all of Python's threads that live at some time between its making and stop().
 
-    def __init__(self) -> None:
-        self._before = _of_living()
-        _STARTS.watch()
+    `tell` is called with the id and the name of each that starts.
+    """
+
+    def __init__(self, tell: Callable[[int, str], None] | None = None) -> None:
+        self._names = _of_living()
+        self._tell = tell
+        _STARTS.watch(self)
 
     def read(self) -> dict[int, str]:
         """Names by the operating system's id of the thread."""
-        return self._before | _STARTS.names() | _of_living()
+        return self._names | _of_living()
+
+    def add(self, thread: int, name: str) -> None:
+        """One has started."""
+        self._names[thread] = name
+        if self._tell is not None:
+            self._tell(thread, name)
 
     def stop(self) -> None:
-        """Once for each that was made."""
-        _STARTS.leave()
+        """Threads that start from now on are not noted; the second time in vain."""
+        _STARTS.leave(self)
 
 
 def _of_living() -> dict[int, str]:
-    return {thread.native_id: thread.name for thread in threading.enumerate() if thread.native_id}
+    known = {thread.native_id: thread.name for thread in threading.enumerate() if thread.native_id}
+    # after a fork Python still has its parent's id
+    return known | {threading.get_native_id(): threading.current_thread().name}
 
 
 class _Starts:
-    """Notes which threads start while somebody watches; otherwise Thread.start is what it was."""
+    """Tells who watches of threads that start; when nobody does, Thread.start is what it was."""
 
     def __init__(self) -> None:
         self._begin()
@@ -36,52 +47,35 @@ class _Starts:
 
     def _begin(self) -> None:
         self._lock = threading.RLock()  # a collection of garbage in here may end a profile
-        self._watchers = 0
-        self._threads: list[threading.Thread] = []
-        self._ended: dict[int, str] = {}
+        self._watchers: tuple[ThreadNames, ...] = ()
 
     def _begin_anew(self) -> None:
-        watched = self._watchers
-        self._begin()
-        if watched:
+        if self._watchers:
             self._unhook()
+        self._begin()
 
-    def watch(self) -> None:
+    def watch(self, names: ThreadNames) -> None:
         with self._lock:
             if not self._watchers:
                 self._hook()
-            self._watchers += 1
+            self._watchers += (names,)
 
-    def leave(self) -> None:
+    def leave(self, names: ThreadNames) -> None:
         with self._lock:
-            if self._watchers:  # else in a forked child
-                self._watchers -= 1
+            if names in self._watchers:
+                self._watchers = tuple(other for other in self._watchers if other is not names)
                 if not self._watchers:
                     self._unhook()
-                    self._threads, self._ended = [], {}
-
-    def names(self) -> dict[int, str]:
-        with self._lock:
-            for thread in self._threads:
-                if thread.native_id:
-                    self._ended[thread.native_id] = thread.name
-            self._threads = [thread for thread in self._threads if thread.is_alive() or not thread.native_id]
-            return dict(self._ended)
-
-    def _note(self, thread: threading.Thread) -> None:
-        with self._lock:
-            if self._watchers:
-                self._threads.append(thread)
-                if len(self._threads) % _HELD == 0:
-                    self.names()
 
     def _hook(self) -> None:
         self._plain = plain = threading.Thread.start
 
         @functools.wraps(plain)
         def start(thread: threading.Thread) -> None:
-            self._note(thread)
             plain(thread)
+            if number := thread.native_id:
+                for names in self._watchers:
+                    names.add(number, thread.name)
 
         self._noted = start
         threading.Thread.start = start  # type: ignore[method-assign, assignment]

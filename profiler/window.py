@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -11,6 +11,7 @@ from perflab.runtime.spec import DTYPES
 
 from .costs import cost
 from .events import STEP_MARK
+from .family import FAMILY
 from .garbage import GarbageRecorder
 from .gil import GilRecorder
 from .gil_track import GilRecord
@@ -110,7 +111,7 @@ class Window:
     def _recording(self, gil: GilRecord, metadata: dict[str, Json]) -> Recording:
         events, dropped = RECORDER.take(self._share)
         lost: dict[str, Json] = {"droppedEvents": dropped, "maxEvents": self._max_events} if dropped else {}
-        return Recording(
+        recording = Recording(
             events=events,
             clock=Clock(*_core.recorder_clock()),
             pid=os.getpid(),
@@ -128,6 +129,27 @@ class Window:
             gil=gil,
             metadata=metadata | gil.notes | lost,
         )
+        recording.children.extend(self._of_children(recording))
+        return recording
+
+    def _of_children(self, own: Recording) -> Iterator[Recording]:
+        number = sum(len(events) for _, events in own.events)
+        for child in FAMILY.read(self._share.tick):
+            yield Recording(
+                events=child.events,
+                clock=own.clock,
+                pid=child.pid,
+                ops=own.ops,
+                dtypes=own.dtypes,
+                strings=child.strings,
+                shapes=child.shapes,
+                threads=child.threads,
+                process=child.name or "forked process",
+                number=number,
+                cost=cost,
+                metadata={"droppedEvents": child.dropped} if child.dropped else {},
+            )
+            number += sum(len(events) for _, events in child.events)
 
 
 _OPEN: set[Window] = set()

@@ -49,6 +49,7 @@ ONLY = {
         "profiler/costs.py",
         "profiler/session.py",
         "profiler/recorder.py",
+        "profiler/family.py",
         "profiler/window.py",
         "profiler/gil.py",
         "profiler/importers/chrome.py",

@@ -5,11 +5,11 @@ nobody can say from that, and the finding says so.
 """
 
 from collections.abc import Sequence
-
-import numpy as np
+from functools import partial
 
 from ..builder import TraceBuilder
-from ..trace import ArgColumn, Json, Trace, Track
+from ..merge import add
+from ..trace import Json, Trace, Track
 from .findings import Findings
 
 _BASE = "baseTimeNanoseconds"
@@ -26,7 +26,7 @@ def joined(traces: Sequence[tuple[str, Trace]], findings: Findings) -> Trace:
         numbers = list(range(len(traces)))
     begins = []
     for (name, trace), base, rank in sorted(zip(traces, bases, numbers, strict=True), key=lambda one: str(one[2])):
-        _add(builder, trace, base - min(bases), f"rank {rank}")
+        add(builder, trace, base - min(bases), partial(_track, f"rank {rank}"))
         begins.append((f"rank {rank}: {name}", base + trace.span()[0]))
     spread = max(begin for _, begin in begins) - min(begin for _, begin in begins)
     findings.add("joined", len(traces), [name for name, _ in begins], spread=f"{spread / 1e6:,.3f} ms")
@@ -44,29 +44,5 @@ def _rank(trace: Trace) -> Json:
     return rank if isinstance(rank, int) else None
 
 
-def _add(builder: TraceBuilder, trace: Trace, shift: int, rank: str) -> None:
-    string = np.array([builder.string(text) for text in trace.strings], dtype=np.int32)
-    tracks = [
-        Track(f"{rank}: {track.pid}", track.tid, track.name, f"{rank} {track.process}".strip())
-        for track in trace.tracks
-    ]  # lanes are found anew
-    track = np.array([builder.track(each) for each in tracks], dtype=np.int32)
-    slices, instants, counters, flows = trace.slices, trace.instants, trace.counters, trace.flows
-    first = builder.slices(
-        slices.start + shift, slices.duration, track[slices.track], string[slices.name], string[slices.category]
-    )
-    moment = builder.instants(
-        instants.time + shift, track[instants.track], string[instants.name], string[instants.category]
-    )
-    builder.counters(counters.time + shift, track[counters.track], string[counters.name], counters.value)
-    builder.flows(string[flows.name], first + flows.source, first + flows.target)
-    for give, begin, args in (
-        (builder.slice_args, first, trace.slice_args),
-        (builder.instant_args, moment, trace.instant_args),
-    ):
-        for key, column in args.items():
-            give(key, begin + column.rows, *_values(column))
-
-
-def _values(column: ArgColumn) -> tuple[np.ndarray[tuple[int], np.dtype[np.generic]], list[Json] | None]:
-    return column.values, column.table
+def _track(rank: str, track: Track) -> Track:
+    return Track(f"{rank}: {track.pid}", track.tid, track.name, f"{rank} {track.process}".strip())

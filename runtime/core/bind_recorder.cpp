@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "family.h"
 #include "recorder.h"
 #include "shapes.h"
 
@@ -76,10 +77,16 @@ void bind_recorder(nb::module_& m) {
   m.def("recorder_start", start_recording, "max_events"_a);
   m.def("recorder_allow", allow_more_events, "count"_a);
   m.def("recorder_stop", stop_recording);
+  m.def("recorder_is_started", is_session);
   m.def("recorder_drain", drain_events);
   m.def("recorder_dropped", dropped_events);
   m.def("recorder_clock", clock);
   m.def("recorder_push", push, "kind"_a, "name"_a, "t0"_a, "t2"_a, "sequence"_a);
+  m.def("lead_family", lead_family, "folder"_a);
+  m.def("let_family_record", let_family_record, "max_events"_a);
+  m.def("stop_family", stop_family);
+  m.def("join_family", join_family, "folder"_a);
+  m.def("log_name", log_name, "json"_a);
   m.def("intern", [](nb::str text) { return intern(utf8(text)); });
   m.def("interned", [] {
     nb::list texts;

@@ -1,6 +1,7 @@
 #include "recorder.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 
 #include "error.h"
 #include "fork.h"
+#include "process_file.h"
+#include "shapes.h"
 #include "source.h"
 
 namespace perflab {
@@ -26,6 +29,7 @@ constexpr size_t kKeptChunks = 16;
 struct Chunk {
   Event* events = nullptr;
   int refs = 1;  // under the lock
+  bool in_file = false;
 };
 
 // A chunk is not taken from its thread when it is drained: both hold it, the thread goes on behind the drained part.
@@ -46,13 +50,17 @@ struct Recorder {
   std::vector<std::string> texts{""};
   std::atomic<size_t> left{0};  // of the session's limit; changed under the lock
   std::atomic<uint64_t> dropped{0};
+  bool session = false, family = false;  // who records
+  std::atomic<ProcessFile*> file{nullptr};
+  std::vector<std::string> names;  // for it
 
   Recorder() { kept.reserve(kKeptChunks); }
-  Chunk* take_chunk();
+  Chunk* take_chunk(uint64_t thread);
   void drop(Chunk* chunk) noexcept;
   void forget() noexcept;
   void reap() noexcept;
   bool grant(Lane& lane);
+  void switch_chunks() noexcept;
 };
 
 void in_child();
@@ -67,7 +75,14 @@ Recorder& recorder() {
   return shared;
 }
 
-Chunk* Recorder::take_chunk() {
+Chunk* Recorder::take_chunk(uint64_t thread) {
+  if (family) {
+    auto chunk = std::make_unique<Chunk>();
+    chunk->in_file = true;
+    chunk->events = static_cast<Event*>(file.load()->map_chunk(static_cast<uint32_t>(thread), kChunkBytes));
+    if (!chunk->events) throw std::bad_alloc();
+    return chunk.release();
+  }
   if (!kept.empty()) {
     Chunk* chunk = kept.back();
     kept.pop_back();
@@ -82,12 +97,12 @@ Chunk* Recorder::take_chunk() {
 
 void Recorder::drop(Chunk* chunk) noexcept {
   if (!chunk || --chunk->refs > 0) return;
-  if (kept.size() < kKeptChunks) {
-    kept.push_back(chunk);
-  } else {
+  if (!chunk->in_file && kept.size() < kKeptChunks) return kept.push_back(chunk);
+  if (chunk->in_file)
+    munmap(chunk->events, kChunkBytes);
+  else
     host_memory().unmap(chunk->events, kChunkBytes);
-    delete chunk;
-  }
+  delete chunk;
 }
 
 void Recorder::forget() noexcept {
@@ -113,9 +128,9 @@ bool Recorder::grant(Lane& lane) {
   const size_t n = std::min(kGrant, left.load(std::memory_order_relaxed));
   if (n == 0) return false;
   Event* at = lane.at.load(std::memory_order_relaxed);
-  if (!lane.chunk || at == lane.chunk->events + kChunkEvents) {
-    Chunk* fresh = take_chunk();
-    if (at > lane.drained)
+  if (!lane.chunk || at == lane.chunk->events + kChunkEvents || lane.chunk->in_file != family) {
+    Chunk* fresh = take_chunk(lane.thread);
+    if (at > lane.drained && (session || !lane.chunk->in_file))
       lane.full.push_back({lane.thread, lane.drained, static_cast<size_t>(at - lane.drained), lane.chunk});
     else
       drop(lane.chunk);
@@ -126,6 +141,11 @@ bool Recorder::grant(Lane& lane) {
   lane.end.store(at + room, std::memory_order_relaxed);
   left.store(left.load(std::memory_order_relaxed) - room, std::memory_order_relaxed);
   return true;
+}
+
+// Each thread's next event goes where events go now.
+void Recorder::switch_chunks() noexcept {
+  for (auto& lane : lanes) lane->end.store(lane->at.load(std::memory_order_acquire), std::memory_order_relaxed);
 }
 
 thread_local bool ended = false;  // destructors of this thread's other variables may still record
@@ -153,9 +173,16 @@ void in_child() {
   Recorder& r = recorder();
   std::lock_guard lock(r.mutex);
   recording.store(false, std::memory_order_relaxed);
+  r.session = r.family = false;
+  delete r.file.exchange(nullptr);
+  r.names.clear();
   r.left.store(0), r.dropped.store(0);
   for (auto& lane : r.lanes) lane->ended = lane.get() != ending.lane;  // the other threads are not in the child
   r.forget();
+  for (auto& lane : r.lanes) {  // a chunk may be the parent's file
+    r.drop(std::exchange(lane->chunk, nullptr));
+    lane->at.store(nullptr), lane->end.store(nullptr), lane->drained = nullptr;
+  }
   if (ending.lane) ending.lane->thread = static_cast<uint64_t>(gettid());
 }
 
@@ -171,15 +198,17 @@ Event& next_event_slow() {
   } catch (const std::bad_alloc&) {  // dropped, as beyond the limit
   }
   r.dropped.fetch_add(1, std::memory_order_relaxed);
+  if (ProcessFile* file = r.file.load()) file->count_dropped();
   return scratch;
 }
 
 void start_recording(size_t max_events) {
   Recorder& r = recorder();
   std::lock_guard lock(r.mutex);
-  if (is_recording()) throw Error(ErrorKind::kValue, "the recorder is on already: stop it before starting it again");
+  if (r.session) throw Error(ErrorKind::kValue, "the recorder is on already: stop it before starting it again");
   r.forget();
-  r.left.store(max_events), r.dropped.store(0);
+  r.left.store(max_events + (r.family ? r.left.load() : 0)), r.dropped.store(0);
+  r.session = true;
   recording.store(true);
 }
 
@@ -189,8 +218,49 @@ void allow_more_events(size_t count) {
 }
 
 void stop_recording() {
+  Recorder& r = recorder();
+  std::lock_guard lock(r.mutex);
+  r.session = false;
+  recording.store(r.family);
+}
+
+bool is_session() {
   std::lock_guard lock(recorder().mutex);
-  recording.store(false);
+  return recorder().session;
+}
+
+void start_for_family(const std::string& folder, size_t max_events) noexcept try {
+  Recorder& r = recorder();
+  std::unique_lock lock(r.mutex);
+  if (!r.file.load()) {
+    auto file = std::make_unique<ProcessFile>(folder);
+    for (const std::string& text : r.texts) file->log('t', text.data(), text.size());
+    for (const std::string& name : r.names) file->log('n', name.data(), name.size());
+    r.file.store(file.release());
+    lock.unlock();
+    log_shapes(r.file.load());  // before the first event that has them
+    lock.lock();
+  }
+  r.left.store(max_events + (r.session ? r.left.load() : 0));
+  r.family = true;
+  r.switch_chunks();
+  recording.store(true);
+} catch (const std::exception&) {
+}
+
+void stop_for_family() noexcept {
+  Recorder& r = recorder();
+  std::lock_guard lock(r.mutex);
+  r.family = false;
+  r.switch_chunks();
+  recording.store(r.session);
+}
+
+void log_name(const std::string& json) {
+  Recorder& r = recorder();
+  std::lock_guard lock(r.mutex);
+  r.names.push_back(json);
+  if (ProcessFile* file = r.file.load()) file->log('n', json.data(), json.size());
 }
 
 uint64_t dropped_events() { return recorder().dropped.load(); }
@@ -224,7 +294,10 @@ uint32_t intern(const std::string& text) {
   Recorder& r = recorder();
   std::lock_guard lock(r.mutex);
   auto [at, fresh] = r.ids.try_emplace(text, static_cast<uint32_t>(r.texts.size()));
-  if (fresh) r.texts.push_back(text);
+  if (fresh) {
+    r.texts.push_back(text);
+    if (ProcessFile* file = r.file.load()) file->log('t', text.data(), text.size());
+  }
   return at->second;
 }
 

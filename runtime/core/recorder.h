@@ -37,7 +37,14 @@ inline Event& next_event() {
 void start_recording(size_t max_events);
 void allow_more_events(size_t count);  // beyond the limit: so many were forgotten
 void stop_recording();
+bool is_session();          // whether it was started; it may also be on for the family
 uint64_t dropped_events();  // since the last start
+
+// In a forked child, for the process that is profiled (family.h): what is recorded from now on goes into files in the
+// folder. A session may run at the same time. Does nothing where the files cannot be made.
+void start_for_family(const std::string& folder, size_t max_events) noexcept;
+void stop_for_family() noexcept;
+void log_name(const std::string& json);  // of the process or one of its threads, for those files
 
 struct Recorded {   // one thread's events of one chunk; the memory stays valid while the chunk is held
   uint64_t thread;  // the operating system's thread id

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "fork.h"
+#include "process_file.h"
 
 namespace perflab {
 namespace {
@@ -48,11 +49,19 @@ struct Table {
   std::mutex mutex;
   std::deque<Entry> entries{{0, 0, {}}};  // by id; never moved, never destroyed
   std::unordered_multimap<uint64_t, const Entry*> by_hash;
-  Table() { hold_across_fork(mutex); }
+  ProcessFile* file = nullptr;
+  Table();
 };
 Table& table() {
   static Table& shared = *new Table;
   return shared;
+}
+Table::Table() {
+  hold_across_fork(mutex, [] { table().file = nullptr; });
+}
+
+void log(ProcessFile& file, const Entry& entry) {
+  file.log('s', entry.words.data(), entry.words.size() * sizeof(int64_t));
 }
 
 // The lists that a thread met last, by their hash.
@@ -80,10 +89,18 @@ const Entry& find(uint64_t hash, const Array* const* in, int n) {
   }
   t.entries.push_back({hash, static_cast<uint32_t>(t.entries.size()), std::move(words)});
   t.by_hash.emplace(hash, &t.entries.back());
+  if (t.file) log(*t.file, t.entries.back());
   return t.entries.back();
 }
 
 }  // namespace
+
+void log_shapes(ProcessFile* file) {
+  Table& t = table();
+  std::lock_guard lock(t.mutex);
+  for (const Entry& entry : t.entries) log(*file, entry);
+  t.file = file;
+}
 
 uint32_t intern_shapes(const Array* const* in, int n) {
   if (n == 0) return 0;

@@ -7,6 +7,8 @@
 
 namespace perflab {
 
+class ProcessFile;
+
 struct Spec {
   DType dtype;
   std::vector<int64_t> shape;
@@ -15,5 +17,6 @@ struct Spec {
 
 uint32_t intern_shapes(const Array* const* in, int n);  // 0 for no inputs
 std::vector<std::vector<Spec>> interned_shapes();       // by id
+void log_shapes(ProcessFile* file);                     // all that there are, and all that come, in this process
 
 }  // namespace perflab

@@ -67,7 +67,7 @@ class FakeCore:
         if self.recording:
             self.events.append((kind, name_id, t0, t2, sequence))
 
-    def is_recording(self) -> bool:
+    def recorder_is_started(self) -> bool:
         return self.recording
 
     def intern(self, text: str) -> int:

@@ -1,7 +1,5 @@
 """Names of threads on the timeline."""
 
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -90,17 +88,3 @@ def test_who_hooks_over_it_stays() -> None:
         assert calls == ["later"]
     finally:
         threading.Thread.start = own  # type: ignore[method-assign]
-
-
-def test_a_forked_child_has_pythons_own() -> None:
-    program = """
-import os, threading
-from perflab.profiler import profile
-own = threading.Thread.start
-with profile():
-    child = os.fork()
-    if not child:
-        os._exit(0 if threading.Thread.start is own else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-"""
-    subprocess.run([sys.executable, "-c", program], check=True)
