@@ -5,13 +5,14 @@ the `perflab` command starts at once.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .errors import ProfilerError, ProfileStateError, TraceFormatError, TraceInvariantError
 from .schedule import ProfilerAction, schedule
 
 if TYPE_CHECKING:
     from .builder import TraceBuilder
+    from .function import profile_function
     from .handler import tensorboard_trace_handler
     from .ring import Ring
     from .session import profile, record_function
@@ -28,6 +29,7 @@ __all__ = [
     "TraceInvariantError",
     "Track",
     "profile",
+    "profile_function",
     "record_function",
     "schedule",
     "tensorboard_trace_handler",
@@ -40,9 +42,17 @@ _LATER = {
     "TraceBuilder": ".builder",
     "Track": ".trace",
     "profile": ".session",
+    "profile_function": ".function",
     "record_function": ".session",
     "tensorboard_trace_handler": ".handler",
 }
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext perflab.profiler` calls: it adds the cell magic `%%profile`."""
+    from .notebook import load
+
+    load(shell)
 
 
 def __getattr__(name: str) -> object:

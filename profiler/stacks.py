@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pyinstrument.session import Session
 
 _INTERVAL_S = 0.001
-_RUNS = f"\0{Path(__file__).with_name('program.py')}\0"  # in a frame that runs a program: it begins above
+# In frames that run a program or a cell, which begins above them.
+_RUNS = tuple(f"\0{Path(__file__).with_name(name)}\0" for name in ("program.py", "notebook.py"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,8 @@ class StackTrack:
         for stack, seconds in record.session.frame_records:
             # function, file and line by NUL; behind \x01 the line that ran; the first is the thread
             inner = [frame.split("\x01")[0] for frame in stack if "\0<thread>\0" not in frame]
-            inner = inner[max((place + 1 for place, frame in enumerate(inner) if _RUNS in frame), default=0) :]
+            begins = [place + 1 for place, frame in enumerate(inner) if any(runs in frame for runs in _RUNS)]
+            inner = inner[max(begins, default=0) :]
             samples.append(([frames.setdefault(frame, len(frames)) for frame in inner], round(seconds * 1e9)))
         began = int(ns(np.array([record.began]))[0])
         found = np.array(stretches(samples, began), dtype=np.int64).reshape(-1, 3)
