@@ -7,6 +7,7 @@ from typing import Any
 
 from . import _core
 from .errors import ArgumentError
+from .presence import missing_for_cuda
 
 # By type: the core's number of the device with an index, which is made when it is asked for first.
 _NUMBERS: dict[str, Callable[[int], int]] = {"cpu": lambda index: 0, "sim": _core.sim_device}
@@ -26,6 +27,8 @@ class Device:
         wanted = str(name) if index is None else f"{name}:{index}"
         found = re.fullmatch(r"([a-z]+)(?::(\d+))?", wanted)
         if not found or found[1] not in _NUMBERS or int(found[2] or 0) >= _INDICES[found[1]]:
+            if missing := found and found[1] == "cuda" and missing_for_cuda():
+                raise ArgumentError(f"device '{wanted}' is not there: {missing}")
             known = ", ".join(f"'{kind}'" for kind in _NUMBERS)
             raise ArgumentError(f"device '{wanted}' is not there: use one of {known}, with an index as in 'sim:0'")
         self.type = found[1]

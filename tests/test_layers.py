@@ -20,9 +20,9 @@ ALLOWED = {
 RUNTIME = (
     {"_core"},
     {"errors", "hooks"},
+    {"presence"},
     {"spec"},
     {"promotion", "device"},
-    {"cuda"},
     {"op"},
     {"program"},
     {"registry"},
@@ -34,6 +34,7 @@ RUNTIME = (
     {"random"},
     {"subscript"},
     {"tensor"},
+    {"cuda"},
     {"autograd"},
     {"autocast"},
     {"dispatch", "checkpoint", "library", "testing"},

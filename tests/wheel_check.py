@@ -19,6 +19,7 @@ sources = [
     path for path in (site / "perflab").rglob("*") if path.suffix in {".cpp", ".h"} or path.name.startswith("test_")
 ]
 assert not sources, sources
+assert (site / "perflab/runtime/cuda/kernels/prelude.cuh").exists()
 
 usage = subprocess.run(
     [Path(sys.prefix, "bin", "perflab"), "--help"], capture_output=True, text=True, check=True

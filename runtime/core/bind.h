@@ -15,5 +15,6 @@ void bind_chrome(nanobind::module_&);
 void bind_threads(nanobind::module_&);
 void bind_gil(nanobind::module_&);
 void bind_device(nanobind::module_&);
+void bind_cuda(nanobind::module_&);
 
 }  // namespace perflab

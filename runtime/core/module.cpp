@@ -40,4 +40,5 @@ NB_MODULE(_core, m) {
   bind_threads(m);
   bind_gil(m);
   bind_device(m);
+  bind_cuda(m);
 }

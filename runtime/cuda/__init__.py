@@ -1,0 +1,39 @@
+"""CUDA devices: what there is, streams, events and memory, with PyTorch's names.
+
+Nothing is imported or started before it is asked for, and where there is no GPU the questions have their answers:
+`is_available()` is False. What needs one raises DeviceError, which says what is missing.
+"""
+
+from .devices import (
+    DeviceProperties,
+    current_device,
+    device,
+    device_count,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    is_available,
+    mem_get_info,
+    set_device,
+    synchronize,
+)
+from .streams import Event, Stream, current_stream, default_stream, stream
+
+__all__ = [
+    "DeviceProperties",
+    "Event",
+    "Stream",
+    "current_device",
+    "current_stream",
+    "default_stream",
+    "device",
+    "device_count",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "is_available",
+    "mem_get_info",
+    "set_device",
+    "stream",
+    "synchronize",
+]
