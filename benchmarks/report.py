@@ -40,9 +40,9 @@ def markdown(report: GateReport) -> str:
     reasons = _reasons(report)
     if reasons:
         lines += ["", *(f"- `{_code(name)}`: {_escape(reason)}" for name, reason in reasons)]
-    for title, causes in _explanations(report, lambda name: f"`{_code(name)}`"):
+    for title, causes in explanations(report, lambda name: f"`{_code(name)}`"):
         lines += ["", f"### {title}", "", _escape(causes.headline), ""]
-        lines += [f"{index}. {_escape(line)}" for index, line in enumerate(_cause_lines(causes), 1)]
+        lines += [f"{index}. {_escape(line)}" for index, line in enumerate(cause_lines(causes), 1)]
     lines += ["", f"<sub>{_rule(report)}{''.join(f' {_escape(note)}' for note in report.notes)}</sub>", ""]
     return "\n".join(lines)
 
@@ -69,9 +69,9 @@ def text(report: GateReport) -> str:
     reasons = _reasons(report)
     if reasons:
         lines += ["", *(f"{printable(name)}: {reason}" for name, reason in reasons)]
-    for title, causes in _explanations(report, printable):
+    for title, causes in explanations(report, printable):
         lines += ["", f"{title}: {causes.headline}"]
-        lines += [f"  {index}. {printable(line)}" for index, line in enumerate(_cause_lines(causes), 1)]
+        lines += [f"  {index}. {printable(line)}" for index, line in enumerate(cause_lines(causes), 1)]
     lines += ["", _rule(report), *report.notes, ""]
     return "\n".join(lines)
 
@@ -162,7 +162,7 @@ def _reasons(report: GateReport) -> list[tuple[str, str]]:
     return [(finding.benchmark.name, finding.reason) for finding in report.findings if finding.reason]
 
 
-def _explanations(report: GateReport, shown: Callable[[str], str]) -> list[tuple[str, Causes]]:
+def explanations(report: GateReport, shown: Callable[[str], str]) -> list[tuple[str, Causes]]:
     """Titles and causes: of the commits, then of each benchmark that has its own."""
     title = "Why" if report.exit_code == Exit.REGRESSION else "What changed in the traces"
     found = [(title, report.causes)] if report.causes else []
@@ -170,7 +170,8 @@ def _explanations(report: GateReport, shown: Callable[[str], str]) -> list[tuple
     return found + own
 
 
-def _cause_lines(causes: Causes) -> list[str]:
+def cause_lines(causes: Causes) -> list[str]:
+    """The lines of the bill, in words."""
     lines = [_cause_line(cause) for cause in (*causes.grew, *causes.shrank)]
     if causes.other_ns:
         lines.append(f"all other ops: {quantity(causes.other_ns, NANOSECONDS, signed=True)} a step")

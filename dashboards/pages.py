@@ -15,7 +15,18 @@ from perflab.profiler.report.section import Section
 from . import assets, blockmap, compare, graph, headline, intervals, series, stepchoice, theme, units
 from .errors import StepNotFound
 from .study import study
-from .views import CompareView, RunRow, RunsView, RunView, SeriesLink, SeriesView, TraceView
+from .views import (
+    CompareView,
+    GatesView,
+    GateView,
+    RunRow,
+    RunsView,
+    RunView,
+    SeriesLink,
+    SeriesView,
+    TraceView,
+    VerdictRow,
+)
 
 TEMPLATES = Path(__file__).parent / "templates"
 SERIES_LIMIT = 12
@@ -63,7 +74,6 @@ def compare_page(view: CompareView | None) -> str:
     """Two sides compared; None asks the reader to choose them."""
     if view is None:
         return _render("compare.html", section="Compare", view=None)
-    axis = intervals.axis(view.verdicts)
     changed = view.diff is not None and any(op.self_ns for op in view.diff.ops)
     return _render(
         "compare.html",
@@ -72,12 +82,29 @@ def compare_page(view: CompareView | None) -> str:
         view=view,
         headline=headline.compare_sentence(view),
         stats=headline.compare_stats(view.diff) if view.diff else [],
-        axis=axis,
-        verdicts=[(row, intervals.mark(row, axis)) for row in view.verdicts],
-        reasons=[(row.benchmark, row.reason) for row in view.verdicts if row.reason],
+        **_verdicts(view.verdicts),
         deltas=compare.rows(view.diff) if view.diff else [],
         beside=[(line, compare.share(line.ns, view.diff)) for line in view.diff.beside] if view.diff else [],
     )
+
+
+def _verdicts(rows: Sequence[VerdictRow]) -> dict[str, object]:
+    axis = intervals.axis(rows)
+    return {
+        "axis": axis,
+        "verdicts": [(row, intervals.mark(row, axis)) for row in rows],
+        "reasons": [(row.benchmark, row.reason) for row in rows if row.reason],
+    }
+
+
+def gates_page(view: GatesView) -> str:
+    """What gates came to, newest first."""
+    return _render("gates.html", section="Gates", view=view)
+
+
+def gate_page(view: GateView) -> str:
+    """What one gate came to: verdicts, and what made the difference."""
+    return _render("gate.html", section="Gates", view=view, **_verdicts(view.verdicts))
 
 
 def series_page(views: Sequence[SeriesView]) -> str:

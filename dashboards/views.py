@@ -135,6 +135,40 @@ class VerdictRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GateRow:
+    """What a gate came to; `result` is "passed", "regression" or "could not judge", sides are SHAs or words."""
+
+    id: int
+    project: str
+    base: str
+    head: str
+    created: datetime
+    result: str
+    headline: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatesView:
+    """The list of what gates came to, of one project where it is named."""
+
+    project: str | None
+    gates: Sequence[GateRow]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateView:
+    """One of them with its report; `causes` are titles, what a step took, and the lines of the bill; `compared` says
+    that the lab has results of both commits."""
+
+    gate: GateRow
+    machine: str | None
+    notes: Sequence[str]
+    verdicts: Sequence[VerdictRow]
+    causes: Sequence[tuple[str, str, Sequence[str]]]
+    compared: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class CompareView:
     """Two commits or traces side by side; `diff` is None where a side has no trace.
 

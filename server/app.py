@@ -16,10 +16,11 @@ from .blobs import Blobs
 from .errors import Ambiguous, LabError, NotFound, Refused
 from .guard import Guard
 from .lab import LocalLab
-from .routes import ask, compare, pages, results, runs, series, timeline, traces, uploads
+from .routes import ask, compare, judgements, pages, results, runs, series, timeline, traces, uploads
 from .settings import Settings
 from .store import Store
 from .timelines import Timelines
+from .webhooks import Webhooks
 
 STATUS: dict[type[Exception], int] = {Refused: 422, NotFound: 404, Ambiguous: 409}
 
@@ -40,8 +41,9 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     app.add_middleware(Guard)
     app.state.lab = LocalLab(store, blobs)
     app.state.timelines = Timelines(app.state.lab)
+    app.state.webhooks = Webhooks(settings.webhooks)
     api = APIRouter(prefix="/api")
-    for module in (uploads, runs, traces, timeline, results, compare, series, ask):
+    for module in (uploads, runs, traces, timeline, results, compare, judgements, series, ask):
         api.include_router(module.router)
     app.include_router(api)
     app.include_router(pages.router)

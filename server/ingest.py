@@ -151,10 +151,10 @@ def _arrival(staged: Staged, label: Label, told: Origin, **facts: Any) -> Arriva
     if commit is None:
         raise Refused(f"{label.name} does not say its commit; give the whole SHA with --commit")
     return Arrival(
-        project=_short("project", project, 200),
+        project=short_name("project", project, 200),
         commit=whole_sha(commit),
-        branch=branch and _short("branch", branch, 500),
-        key=_short("key", label.key or staged.sha256, 200),
+        branch=branch and short_name("branch", branch, 500),
+        key=short_name("key", label.key or staged.sha256, 200),
         name=label.name,
         sha256=staged.sha256,
         bytes=staged.size,
@@ -167,7 +167,8 @@ def _shown(name: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in name)[-200:] or "the file"
 
 
-def _short(what: str, text: str, limit: int) -> str:
+def short_name(what: str, text: str, limit: int) -> str:
+    """A name without the spaces around it; raises Refused where it is too long, empty or cannot be printed."""
     name = text.strip()
     if not name or len(name) > limit or not name.isprintable():
         raise Refused(f"{what} {text[:60]!r} is no name; give up to {limit} printable characters")

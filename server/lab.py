@@ -3,11 +3,15 @@
 import contextlib
 import io
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, Protocol, Self
 
-from perflab.benchmarks.gate import GateOptions
+from pydantic import TypeAdapter
+
+from perflab.benchmarks.gate import GateOptions, GateReport
+from perflab.benchmarks.report import headline
 from perflab.profiler import columns_file, importers
 from perflab.profiler.errors import TraceFormatError
 from perflab.profiler.trace import Trace as FullTrace
@@ -16,11 +20,13 @@ from .ask import ask_lab
 from .blobs import Blobs, FolderBlobs
 from .compare import compare
 from .errors import Refused
-from .ingest import ingest
+from .ingest import ingest, short_name
 from .schema import (
     Answer,
     Commit,
     CommitComparison,
+    Judgement,
+    JudgementDetail,
     Label,
     Project,
     ProjectBenchmark,
@@ -37,6 +43,7 @@ from .store import Store
 Progress = Callable[[int, int], None]
 DEFAULTS = GateOptions()
 RECENT_TRACES = 4
+REPORT = TypeAdapter(GateReport)
 
 
 def silent(done: int, total: int) -> None:
@@ -115,6 +122,18 @@ class Lab(Protocol):
         """Judge the results of commit `head` against those of `base`, and compare their traces."""
         ...
 
+    def keep_judgement(self, project: str, report: GateReport) -> Judgement:
+        """Keep what a gate came to."""
+        ...
+
+    def judgements(self, project: str | None = None, limit: int = 100) -> list[Judgement]:
+        """What gates came to, the newest first."""
+        ...
+
+    def judgement(self, id: int) -> JudgementDetail:
+        """What one gate came to, with its report."""
+        ...
+
     def ask(self, query: str, project: str | None = None, commit: str | None = None) -> Answer:
         """The answer to one SELECT over the lab, or the runs of a project and of a commit; see docs/sql.md."""
         ...
@@ -191,6 +210,24 @@ class LocalLab:
         base_commit = self._store.commit(asked, head_commit.project)
         first, second = ((side, self._store.details(side.project, side.sha)) for side in (base_commit, head_commit))
         return compare(first, second, options, self.read_trace)
+
+    def keep_judgement(self, project: str, report: GateReport) -> Judgement:
+        return self._store.add_judgement(
+            short_name("project", project, 200),
+            REPORT.dump_python(report, mode="json"),
+            base=report.base.commit,
+            head=report.head.commit,
+            created=datetime.now(UTC),
+            exit_code=int(report.exit_code),
+            headline=headline(report),
+        )
+
+    def judgements(self, project: str | None = None, limit: int = 100) -> list[Judgement]:
+        return self._store.judgements(project, limit)
+
+    def judgement(self, id: int) -> JudgementDetail:
+        found, report = self._store.judgement(id)
+        return JudgementDetail(judgement=found, report=REPORT.validate_python(report))
 
     def ask(self, query: str, project: str | None = None, commit: str | None = None) -> Answer:
         return ask_lab(self, query, project, commit)

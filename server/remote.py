@@ -8,7 +8,7 @@ from typing import Any, BinaryIO, TypeVar
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from perflab.benchmarks.gate import GateOptions
+from perflab.benchmarks.gate import GateOptions, GateReport
 from perflab.profiler import importers
 from perflab.profiler.trace import Trace as FullTrace
 
@@ -19,7 +19,10 @@ from .schema import (
     Answer,
     CommitComparison,
     Error,
+    Judgement,
+    JudgementDetail,
     Label,
+    NewJudgement,
     Project,
     ProjectBenchmark,
     Run,
@@ -30,6 +33,7 @@ from .schema import (
 )
 
 T = TypeVar("T")
+NEW_JUDGEMENT = TypeAdapter(NewJudgement)
 ERRORS = {404: NotFound, 409: Ambiguous, 422: Refused}
 # A server reads a large trace before it answers.
 TIMEOUT = httpx.Timeout(10, read=600, write=600)
@@ -118,6 +122,16 @@ class RemoteLab:
             alpha=options.alpha,
             min_effect=options.min_effect,
         )
+
+    def keep_judgement(self, project: str, report: GateReport) -> Judgement:
+        new = NEW_JUDGEMENT.dump_python(NewJudgement(project=project, report=report), mode="json")
+        return self._decode(Judgement, self._send("POST", "judgements", json=new))
+
+    def judgements(self, project: str | None = None, limit: int = 100) -> list[Judgement]:
+        return self._get(list[Judgement], "judgements", project=project, limit=limit)
+
+    def judgement(self, id: int) -> JudgementDetail:
+        return self._get(JudgementDetail, f"judgements/{id}")
 
     def ask(self, query: str, project: str | None = None, commit: str | None = None) -> Answer:
         question = {"query": query, "project": project, "commit": commit}

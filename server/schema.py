@@ -181,6 +181,35 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewJudgement:
+    """A gate's report that is to be kept."""
+
+    project: str
+    report: GateReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What a gate came to: sides as its report names them, its exit code and its answer in a line."""
+
+    id: int
+    project: str
+    base: str
+    head: str
+    created: datetime
+    exit_code: int
+    headline: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgementDetail:
+    """A judgement with its whole report."""
+
+    judgement: Judgement
+    report: GateReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommitComparison:
     """Head against base: the gate's report over their results, and the difference of one trace each.
 

@@ -15,13 +15,15 @@ class Settings:
     """One lab's settings.
 
     `lab` is the folder of the embedded lab; `database_url` names another database in SQLAlchemy's form, with None
-    meaning the SQLite file in that folder; `host` and `port` are where `perflab serve` listens.
+    meaning the SQLite file in that folder; `host` and `port` are where `perflab serve` listens; `webhooks` are
+    addresses that are told what gates came to.
     """
 
     lab: Path = DEFAULT_LAB
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
     database_url: str | None = None
+    webhooks: tuple[str, ...] = ()
 
     @classmethod
     def from_environment(
@@ -32,8 +34,10 @@ class Settings:
         port: int = DEFAULT_PORT,
         environ: Mapping[str, str] = os.environ,
     ) -> "Settings":
-        """The settings of the lab in folder `lab`; PERFLAB_DATABASE_URL, where set, names its database."""
-        return cls(lab, host, port, environ.get("PERFLAB_DATABASE_URL") or None)
+        """The settings of the lab in folder `lab`; PERFLAB_DATABASE_URL, where set, names its database, and
+        PERFLAB_WEBHOOKS addresses, with spaces between them."""
+        webhooks = tuple(environ.get("PERFLAB_WEBHOOKS", "").split())
+        return cls(lab, host, port, environ.get("PERFLAB_DATABASE_URL") or None, webhooks)
 
     @property
     def database(self) -> Path:

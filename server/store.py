@@ -5,6 +5,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,7 +20,7 @@ from . import tables as t
 from .arrival import Arrival
 from .database import open_engine
 from .errors import Ambiguous, LabRefused, NotFound
-from .schema import Commit, Project, ProjectBenchmark, Run, RunDetail, Series, Trace, Upload
+from .schema import Commit, Judgement, Project, ProjectBenchmark, Run, RunDetail, Series, Trace, Upload
 from .series import read_series
 from .settings import Settings
 
@@ -101,7 +102,28 @@ class Store:
             health=new.summary["health"]["sentence"] if new.summary else None,
         )
 
+    def add_judgement(self, project: str, report: dict[str, Any], **facts: Any) -> Judgement:
+        """Keep a gate's report, as JSON, with the columns of its row."""
+        with self._write() as connection:
+            of = _id_of(connection, t.project, name=project)
+            id = _insert(connection, t.judgement, project_id=of, report=report, **facts)
+        return Judgement(id=id, project=project, **facts)
+
     # Reading
+
+    def judgements(self, project: str | None, limit: int) -> list[Judgement]:
+        """The newest first."""
+        with self._read() as connection:
+            return [
+                each for each, _ in _judgements(connection, t.project.c.name == project if project else None, limit)
+            ]
+
+    def judgement(self, id: int) -> tuple[Judgement, dict[str, Any]]:
+        """One with its report; raises NotFound."""
+        with self._read() as connection:
+            for found in _judgements(connection, t.judgement.c.id == id, 1) if abs(id) <= LARGEST_ID else []:
+                return found
+        raise NotFound(f"the lab has no judgement {id}; list what gates came to")
 
     def projects(self) -> list[Project]:
         """Every project, by name."""
@@ -199,6 +221,22 @@ class Store:
         """The series of all benchmarks or of those of that name, one for each machine, or for that of a fingerprint."""
         with self._read() as connection:
             return read_series(connection, project, benchmark, machine)
+
+
+def _judgements(
+    connection: Connection, condition: ColumnElement[bool] | None, limit: int
+) -> list[tuple[Judgement, dict[str, Any]]]:
+    query = (
+        select(t.judgement, t.project.c.name.label("project"))
+        .select_from(t.judgement.join(t.project))
+        .order_by(t.judgement.c.created.desc(), t.judgement.c.id.desc())
+        .limit(limit)
+    )
+    names = [field.name for field in fields(Judgement)]
+    return [
+        (Judgement(**{name: getattr(row, name) for name in names}), row.report)
+        for row in connection.execute(query if condition is None else query.where(condition))
+    ]
 
 
 def _insert(connection: Connection, table: Table, **values: Any) -> int:

@@ -26,7 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 class Utc(TypeDecorator[datetime]):
@@ -159,4 +159,18 @@ result = Table(
     Column("median", Float(53), nullable=False),
     UniqueConstraint("upload_id", "benchmark_id"),
     Index(None, "benchmark_id"),
+)
+
+judgement = Table(
+    "judgement",
+    metadata,
+    _id(),
+    _reference("project", index=True),
+    # As the report names its sides: a SHA, or words where a side has several commits or none.
+    Column("base", Text, nullable=False),
+    Column("head", Text, nullable=False),
+    Column("created", Utc, nullable=False),
+    Column("exit_code", Integer, nullable=False),
+    Column("headline", Text, nullable=False),
+    Column("report", JSON, nullable=False),
 )

@@ -45,6 +45,7 @@ class Gate:
         parser.add_argument(
             "--waivers", type=Path, metavar="FILE", help="regressions that are allowed for a while (TOML)"
         )
+        parser.add_argument("--keep", action="store_true", help="keep the report in the lab, where its pages show it")
         parser.add_argument("--soft", action="store_true", help="report a regression, and end with 0 all the same")
         parser.add_argument(
             "--output",
@@ -87,6 +88,8 @@ class Gate:
         for path, form in zip(arguments.output, forms, strict=True):
             replace_file(path, form(judged))
         print(report.text(judged), end="")
+        if arguments.keep:
+            _keep(arguments, judged)
         return Exit.PASS if arguments.soft else judged.exit_code
 
 
@@ -113,6 +116,17 @@ def _judged(arguments: argparse.Namespace) -> "GateReport":
             # the first run of all, for one: said in every report, and no pass
             sides = Side(arguments.baseline or "", 0), Side(arguments.head or "", 0)
             return GateReport(*sides, None, options, problem=_sentence(error))
+
+
+def _keep(arguments: argparse.Namespace, judged: "GateReport") -> None:
+    from ..git import origin
+
+    project = arguments.project or origin(Path.cwd()).project
+    if project is None:
+        raise Refused("this folder has no name that could be the project's; name it with --project")
+    with closing(open_lab(arguments, create=True)) as lab:
+        kept = lab.keep_judgement(project, judged)
+    print(f"Kept as gate {kept.id} of {kept.project}.")
 
 
 def _in_lab(lab: "Lab", arguments: argparse.Namespace, options: "GateOptions") -> "GateReport":

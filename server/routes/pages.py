@@ -8,11 +8,12 @@ from fastapi.responses import FileResponse, HTMLResponse
 from perflab.dashboards import pages
 from perflab.dashboards.assets import assets
 from perflab.dashboards.errors import StepNotFound
-from perflab.dashboards.views import CompareView, RunsView
+from perflab.dashboards.views import CompareView, GatesView, RunsView
 from perflab.profiler.analysis.diff import diff
 
-from ..errors import NotFound, Refused
+from ..errors import LabError, NotFound, Refused
 from ..lab import LocalLab
+from ..schema import Judgement
 from . import views
 from .deps import LabOf
 
@@ -110,6 +111,28 @@ def series(
         return pages.series_list_page(views.series_links(lab.benchmarks(project or None)))
     found = lab.series(project, benchmark, machine or None)
     return pages.series_page([views.series_view(each, baseline) for each in found])
+
+
+@router.get("/gates")
+def gates(lab: LabOf, project: str = "") -> str:
+    """The list of what gates came to."""
+    found = lab.judgements(project or None, RUN_LIMIT)
+    return pages.gates_page(GatesView(project=project or None, gates=[views.gate_row(each) for each in found]))
+
+
+@router.get("/gates/{id}")
+def gate(lab: LabOf, id: int) -> str:
+    """What one gate came to."""
+    found = lab.judgement(id)
+    return pages.gate_page(views.gate_view(found, _compares(lab, found.judgement)))
+
+
+def _compares(lab: LocalLab, told: Judgement) -> bool:
+    """Whether the lab has both sides, which may be words."""
+    try:
+        return all(lab.runs(told.project, side, limit=1) for side in (told.base, told.head))
+    except LabError:
+        return False
 
 
 @router.get("/static/{version}/{name:path}")

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import urlencode
 
-from perflab.benchmarks.gate import Finding, GateReport
+from perflab.benchmarks.gate import Exit, Finding, GateReport
 from perflab.benchmarks.history import change_points
+from perflab.benchmarks.report import cause_lines, explanations
 from perflab.benchmarks.result import Benchmark
 from perflab.benchmarks.stats import Comparison, Verdict, compare, holm, runs_needed, verdict
 from perflab.dashboards import views
@@ -13,7 +14,17 @@ from perflab.profiler.trace import Trace as FullTrace
 
 from ..errors import NotFound
 from ..lab import DEFAULTS
-from ..schema import CommitComparison, Point, ProjectBenchmark, Run, RunDetail, Series, Trace
+from ..schema import (
+    CommitComparison,
+    Judgement,
+    JudgementDetail,
+    Point,
+    ProjectBenchmark,
+    Run,
+    RunDetail,
+    Series,
+    Trace,
+)
 
 
 def run_row(run: Run) -> views.RunRow:
@@ -127,6 +138,34 @@ def _side(project: str, commit: str, runs: int | None, trace: Trace | None) -> v
         runs=runs,
         trace=None if trace is None else trace.id,
         trace_name=None if trace is None else trace.name,
+    )
+
+
+RESULTS = {Exit.PASS: "passed", Exit.REGRESSION: "regression", Exit.COULD_NOT_JUDGE: "could not judge"}
+
+
+def gate_row(judgement: Judgement) -> views.GateRow:
+    """One line of the list of gates."""
+    return views.GateRow(
+        id=judgement.id,
+        project=judgement.project,
+        base=judgement.base,
+        head=judgement.head,
+        created=judgement.created,
+        result=RESULTS[Exit(judgement.exit_code)],
+        headline=judgement.headline,
+    )
+
+
+def gate_view(found: JudgementDetail, compared: bool) -> views.GateView:
+    """What one gate came to; `compared`: the lab has results of both commits."""
+    return views.GateView(
+        gate=gate_row(found.judgement),
+        machine=found.report.machine,
+        notes=_warnings(found.report),
+        verdicts=[_verdict(finding, found.judgement.project) for finding in found.report.findings],
+        causes=[(title, causes.headline, cause_lines(causes)) for title, causes in explanations(found.report, str)],
+        compared=compared,
     )
 
 

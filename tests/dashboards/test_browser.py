@@ -16,6 +16,8 @@ PAGES = {
     f"/compare?base={BASE}&head={HEAD}": "4ead4ead against ba5eba5e",
     "/compare?base=trace:1&head=trace:2": "4ead4ead against ba5eba5e",
     "/compare": "Compare",
+    "/gates": "Gates",
+    "/gates/1": "Gate 1 of demo",
     "/series": "Series",
     "/series?project=demo&benchmark=train/step.py::test_step": "train/step.py::test_step over commits",
 }
@@ -40,7 +42,7 @@ def test_page_is_whole(lab: str, watched: Watched, path: str) -> None:
 
 
 @every_size
-@pytest.mark.parametrize("path", ["/", "/compare", "/series"])
+@pytest.mark.parametrize("path", ["/", "/compare", "/series", "/gates"])
 def test_empty_lab_says_what_to_do(empty_lab: str, watched: Watched, path: str) -> None:
     page = watched.visit(empty_lab + path)
     assert len(page.locator(".empty").inner_text()) > 40
@@ -52,6 +54,7 @@ def test_empty_lab_says_what_to_do(empty_lab: str, watched: Watched, path: str) 
     [
         ("/traces/99", 404, "the lab has no trace 99"),
         ("/runs/99", 404, "the lab has no run 99"),
+        ("/gates/99", 404, "the lab has no judgement 99"),
         ("/traces/1?step=99", 404, "the trace has no step 99"),
         ("/traces/one", 422, "id"),
         ("/compare?base=abcdef0&head=trace:1", 422, "two commits or two traces"),

@@ -58,7 +58,7 @@ def assert_untouched(settings: Settings) -> None:
         names = connection.scalars(text("select name from sqlite_master where type = 'table' and name != 'lab'")).all()
         rows = {name: connection.scalar(text(f'select count(*) from "{name}"')) for name in names}
     engine.dispose()
-    assert len(rows) == 9
+    assert len(rows) == 10
     assert set(rows.values()) == {0}
     assert [path for path in settings.blobs.rglob("*") if path.is_file()] == []
 

@@ -185,7 +185,7 @@ def test_a_gate_that_cannot_judge_ends_with_2(perflab: Perflab, files: Files) ->
     assert code == json.loads(Path("report.json").read_text())["exit_code"] == 2
     assert f"Project demo has no run of commit {unknown}; upload one, or look at the runs it has." in out
     only_base = files.run("only.json", 1.0, benchmark="only at base")
-    assert perflab("upload", only_base, "--commit", BASE)[0] == 0
+    assert perflab("upload", only_base, "--commit", HEAD)[0] == 0
     code, out, _ = perflab("gate", "--baseline", HEAD, "--head", BASE)
     assert code == 2
     assert "only at base" in out

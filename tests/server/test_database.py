@@ -24,7 +24,7 @@ def test_a_lab_is_made_once_and_opened_again(settings: Settings) -> None:
         store.close()
     with closing(sqlite3.connect(settings.database)) as connection:
         assert connection.execute("pragma journal_mode").fetchone() == ("wal",)
-        assert connection.execute("select schema_version from lab").fetchall() == [(1,)]
+        assert connection.execute("select schema_version from lab").fetchall() == [(2,)]
 
 
 def test_no_lab_is_made_to_read_from_it(settings: Settings) -> None:
@@ -53,7 +53,7 @@ def test_a_folder_inside_a_file_is_no_lab(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("version", "advice"), [(2, "upgrade perflab"), (0, "upload its files to a new lab")])
+@pytest.mark.parametrize(("version", "advice"), [(3, "upgrade perflab"), (1, "upload its files to a new lab")])
 def test_a_lab_of_another_version_is_refused(settings: Settings, version: int, advice: str) -> None:
     Store.open(settings, create=True).close()
     with closing(sqlite3.connect(settings.database)) as connection, connection:
@@ -61,7 +61,7 @@ def test_a_lab_of_another_version_is_refused(settings: Settings, version: int, a
     before = settings.database.read_bytes()
     for create in (True, False):
         assert refusal(settings, create=create) == (
-            f"the lab in {settings.lab} is of version {version} and this perflab reads version 1; {advice}"
+            f"the lab in {settings.lab} is of version {version} and this perflab reads version 2; {advice}"
         )
     assert settings.database.read_bytes() == before
 

@@ -92,6 +92,9 @@ def test_every_answer_fits_its_schema(ask: Callable[..., Any], files: Files) -> 
     assert comparison["exit_code"] == 1
     assert comparison["report"]["findings"][0]["verdict"] == "regression"
     assert comparison["diff"]["ops"][0]["name"] == "matmul"
+    kept = ask("POST", "/api/judgements", json={"project": "demo", "report": comparison["report"]})
+    assert ask("GET", "/api/judgements") == [kept]
+    assert ask("GET", f"/api/judgements/{kept['id']}") == {"judgement": kept, "report": comparison["report"]}
     answer = ask("POST", "/api/sql", json={"query": "select count(*) as runs, 'x' from runs", "project": "demo"})
     assert answer["rows"] == [[10, "x"]]
 
@@ -174,7 +177,7 @@ def test_a_failure_is_json_and_tells_no_secrets(client: httpx.Client, app: FastA
 
 def test_operations_are_described(app: FastAPI) -> None:
     operations = [each for path in app.openapi()["paths"].values() for each in path.values()]
-    assert len({each["operationId"] for each in operations}) == len(operations) == 15
+    assert len({each["operationId"] for each in operations}) == len(operations) == 18
     assert all(each["description"] for each in operations)
 
 

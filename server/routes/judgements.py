@@ -1,0 +1,36 @@
+"""What gates came to."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, BackgroundTasks, Query, Request
+
+from ..schema import Judgement, JudgementDetail, NewJudgement
+from ..webhooks import Webhooks
+from .deps import NOT_FOUND, REFUSED, LabOf
+
+router = APIRouter(tags=["judgements"])
+
+
+@router.post("/judgements", responses=REFUSED)
+def keep_judgement(lab: LabOf, new: NewJudgement, request: Request, after: BackgroundTasks) -> Judgement:
+    """Keep a gate's report. One that did not pass, and the first that passes again, is told to the webhooks."""
+    before = lab.judgements(new.project, limit=1)
+    kept = lab.keep_judgement(new.project, new.report)
+    if kept.exit_code or (before and before[0].exit_code):
+        webhooks: Webhooks = request.app.state.webhooks
+        after.add_task(webhooks.tell, kept, f"{request.base_url}gates/{kept.id}")
+    return kept
+
+
+@router.get("/judgements", responses=REFUSED)
+def judgements(
+    lab: LabOf, project: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> list[Judgement]:
+    """What gates came to, the newest first."""
+    return lab.judgements(project, limit)
+
+
+@router.get("/judgements/{id}", responses=NOT_FOUND | REFUSED)
+def judgement(lab: LabOf, id: int) -> JudgementDetail:
+    """What one gate came to, with its report."""
+    return lab.judgement(id)
