@@ -22,7 +22,18 @@ from numpy.typing import NDArray
 from perflab.runtime import _core
 from perflab.runtime.spec import DTYPES
 
-from .events import ANNOTATION, COMPOSITE, EVENT, GIL, LEAF, NAME_INTERNED, NODE, OP, STEP_MARK
+from .events import (
+    ANNOTATION,
+    COMPOSITE,
+    EVENT,
+    GIL,
+    NAME_INTERNED,
+    NODE,
+    OP,
+    STEP_MARK,
+    TASK_RUN,
+    TASK_WAIT,
+)
 from .recording import Events, Inputs
 from .threads import ThreadNames
 from .trace import Json
@@ -30,6 +41,7 @@ from .trace import Json
 _HEADER = np.dtype(
     [("magic", "S8"), ("dropped", "<u8"), ("pid", "<u4"), ("chunks", "<u4"), ("threads", "<u4", 1018)]
 )  # fmt: skip
+_OF_TEXTS = (ANNOTATION, COMPOSITE, GIL, TASK_RUN, TASK_WAIT)  # whose names are texts
 _MAGIC = b"perflab1"
 _CHUNK = (2 << 20) // EVENT.itemsize  # events
 
@@ -208,10 +220,10 @@ def _inputs(words: list[int]) -> Inputs:
 def _is_sound(events: Events, since: int, child: Child) -> NDArray[np.bool_]:
     """Which are events, wholly written, that are wanted: not the steps of profiles that the child has itself."""
     kind, name = events["kind"], events["name"]
-    texts = np.isin(kind, (ANNOTATION, COMPOSITE, GIL)) | ((kind == NODE) & (events["flags"] & NAME_INTERNED > 0))
+    texts = np.isin(kind, _OF_TEXTS) | ((kind == NODE) & (events["flags"] & NAME_INTERNED > 0))
     known = np.where(texts, len(child.strings), np.where(np.isin(kind, (OP, NODE)), len(_core.op_names()), 1 << 32))
     sound: NDArray[np.bool_] = (
-        ((kind > 0) & (kind <= LEAF) & (kind != STEP_MARK))
+        ((kind > 0) & (kind <= TASK_WAIT) & (kind != STEP_MARK))
         & ((events["t0"] <= events["t2"]) & (events["t2"] >= since))
         & ((name < known) & (events["shapes"] < len(child.shapes)) & (events["scope"] < len(child.strings)))
     )

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from perflab.runtime import _core
 
+from .calibration import measured
 from .errors import ProfileStateError
 from .events import STEP_MARK
 from .family import FAMILY
 from .recording import Events
+from .trace import Json
 
 
 @dataclass(eq=False, slots=True)
@@ -28,6 +30,7 @@ class SharedRecorder:
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
+        self._costs: dict[str, Json] = {}
         self._reset()
         os.register_at_fork(after_in_child=self._reset)  # there the recorder is off
 
@@ -36,6 +39,13 @@ class SharedRecorder:
         self._open: set[Share] = set()
         self._several = False  # of them, at some time since the recorder went on
         self._kept: list[tuple[int, Events]] = []
+
+    def costs(self) -> dict[str, Json]:
+        """What it takes to record, in ns (see `calibration`); measured when nothing is recorded for the first time."""
+        with self._lock:
+            if not self._costs and not self._open and not _core.is_recording():
+                self._costs = measured()
+            return self._costs
 
     def begin(self, max_events: int) -> Share:
         """Open a share. The limit of the first holds for those that open before it ends."""

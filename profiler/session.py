@@ -19,6 +19,7 @@ from .analysis.groups import GroupBy
 from .errors import ProfileStateError
 from .family import FAMILY
 from .identity import identity
+from .recorder import RECORDER
 from .recording import Recording, to_pages, to_trace
 from .ring import Ring, RingSteps
 from .schedule import ProfilerAction, Schedule, always
@@ -100,13 +101,16 @@ class profile:
 
     def start(self) -> None:
         """Begin step 0."""
+        RECORDER.costs()  # now, as nothing is recorded yet
         if self._ring is not None:
             self._ring.start()
-        FAMILY.enter()
+        if not self._pid:
+            FAMILY.enter()
         try:
             self._change_to(self._schedule(self.step_num))
         except BaseException:
-            FAMILY.leave()
+            if not self._pid:
+                FAMILY.leave()
             if self._ring is not None:
                 self._ring.stop()
             raise

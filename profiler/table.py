@@ -21,6 +21,8 @@ class Row(Protocol):
     def allocated_bytes(self) -> int: ...
     @property
     def gil_wait_ns(self) -> int: ...
+    @property
+    def corrected_ns(self) -> int: ...
 
 
 SORT_KEYS: dict[str, Callable[[Row], float]] = {
@@ -43,7 +45,8 @@ _WIDEST_NAME = 55
 def format_table(rows: Sequence[Row], sort_by: str, row_limit: int, notes: Sequence[str] = ()) -> str:
     """The first `row_limit` rows (all where negative) by falling `sort_by`, the total and the notes below.
 
-    Percentages are of the self time of all rows; `Kernel %` is the kernels' share of an op's own self time.
+    Percentages are of the self time of all rows; `Kernel %` is the kernels' share of an op's own self time. `Corrected`
+    is the total time without what recording took of it, and stands where that is known.
     Raises ValueError where the sort key is unknown.
     """
     if sort_by not in SORT_KEYS:
@@ -52,6 +55,9 @@ def format_table(rows: Sequence[Row], sort_by: str, row_limit: int, notes: Seque
     shown = ordered if row_limit < 0 else ordered[:row_limit]
     everything = sum(row.self_ns for row in rows)
     lines = [_HEADINGS, *(_cells(row, everything) for row in shown)]
+    if any(row.corrected_ns != row.total_ns for row in rows):
+        corrected = ("Corrected", *(format_ns(row.corrected_ns) for row in shown))
+        lines = [(*cells, cell) for cells, cell in zip(lines, corrected, strict=True)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     rule = "  ".join("-" * width for width in widths)
     heading, *body = (_line(cells, widths) for cells in lines)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from perflab.runtime import _core
 from perflab.runtime.spec import DTYPES
 
+from .analysis.overhead import RECORDING_COSTS
 from .costs import cost
 from .events import STEP_MARK
 from .family import FAMILY
@@ -127,7 +128,7 @@ class Window:
             collections=self._garbage.read(),
             tasks=self._tasks.read(),
             gil=gil,
-            metadata=metadata | gil.notes | lost,
+            metadata=metadata | gil.notes | lost | ({RECORDING_COSTS: costs} if (costs := RECORDER.costs()) else {}),
         )
         recording.children.extend(self._of_children(recording))
         return recording

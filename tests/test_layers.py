@@ -50,6 +50,7 @@ ONLY = {
         "profiler/costs.py",
         "profiler/session.py",
         "profiler/recorder.py",
+        "profiler/calibration.py",
         "profiler/family.py",
         "profiler/window.py",
         "profiler/gil.py",

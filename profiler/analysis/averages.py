@@ -12,6 +12,7 @@ from .enclosing import outermost
 from .groups import GroupBy, groups
 from .lacks import lacks
 from .ops import ops
+from .overhead import recording_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class OpAverage:
     """All calls of one group of ops; sums over them, in ns and bytes.
 
     `flops` and `moved_bytes` are of those calls whose cost is known; these took `costed_ns`, of kernels or else of
-    self time.
+    self time. `recording_ns` is what recording itself took of the total time.
     """
 
     name: str
@@ -33,6 +34,12 @@ class OpAverage:
     flops: int = 0
     moved_bytes: int = 0
     costed_ns: int = 0
+    recording_ns: int = 0
+
+    @property
+    def corrected_ns(self) -> int:
+        """Total time without what recording took of it, where the trace says what events cost."""
+        return self.total_ns - self.recording_ns
 
     @property
     def flops_per_s(self) -> float:
@@ -76,12 +83,13 @@ def key_averages(trace: Trace, group_by: GroupBy = "op") -> Averages:
     grouped = groups(trace, columns, group_by)
     of_op, count = grouped.of_op, len(grouped.labels)
     cost = costs(trace, columns)
-    total_ns = columns.total_ns
+    total_ns, recording = columns.total_ns, np.rint(recording_ns(trace)[columns.row]).astype(np.int64)
     if group_by not in ("op", "op+shape"):
-        total_ns = np.where(outermost(trace, columns.row, of_op), total_ns, 0)
+        alone = outermost(trace, columns.row, of_op)
+        total_ns, recording = np.where(alone, total_ns, 0), np.where(alone, recording, 0)
     measures = (
         columns.self_ns, total_ns, columns.kernel_ns, columns.allocated_bytes, columns.gil_wait_ns,
-        columns.kernels, cost.flops, cost.moved_bytes, cost.ns,
+        columns.kernels, cost.flops, cost.moved_bytes, cost.ns, recording,
     )  # fmt: skip
     calls = np.bincount(of_op, minlength=count)
     present = np.flatnonzero(calls)

@@ -17,6 +17,7 @@ from ..analysis.garbage import Garbage, garbage
 from ..analysis.growth import Growth, growth
 from ..analysis.memory import RESIDENT, MemoryPeak, memory_curve, memory_peak
 from ..analysis.outliers import OutlierStep, outlier_steps
+from ..analysis.overhead import recording_share
 from ..analysis.parts import StepParts, step_parts
 from ..analysis.roofline import OpRoof, roofline
 from ..analysis.summary import Summary, summarize
@@ -88,6 +89,7 @@ class Answers:
 
     summary: Summary
     notes: dict[str, Json]
+    recording_share: float  # of the steps' time; 0 where it is not known
     advice: tuple[Advice, ...]
     steps: tuple[StepParts, ...]
     outliers: tuple[OutlierStep, ...]
@@ -129,6 +131,7 @@ def answers(trace: Trace, ceilings: Ceilings | None = None, base: Trace | None =
     return Answers(
         summary=summarize(trace),
         notes={key: trace.metadata[key] for key in _NOTES if key in trace.metadata},
+        recording_share=recording_share(trace),
         advice=tuple(advise(trace, ceilings)),
         steps=tuple(step_parts(trace)),
         outliers=tuple(outlier_steps(trace)),

@@ -35,6 +35,8 @@ def _overview(it: Answers) -> Section:
         sentences.append(
             "It has no steps: call prof.step() after each, or name their function to `perflab run --step`."
         )
+    if it.recording_share:
+        sentences.append(f"Recording took {it.recording_share:.1%} of the steps' time.")
     sentences += lacks(it.notes)
     if "reason" in it.notes:
         sentences.append(f"Why it was saved: {it.notes['reason']}.")

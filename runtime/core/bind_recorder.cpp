@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "event_costs.h"
 #include "family.h"
 #include "recorder.h"
 #include "shapes.h"
@@ -77,6 +78,10 @@ void bind_recorder(nb::module_& m) {
   m.def("recorder_start", start_recording, "max_events"_a);
   m.def("recorder_allow", allow_more_events, "count"_a);
   m.def("recorder_stop", stop_recording);
+  m.def("measure_event_costs", [] {
+    EventCosts costs = measure_event_costs();
+    return nb::make_tuple(costs.op, costs.event, costs.hold);
+  });
   m.def("recorder_is_started", is_session);
   m.def("recorder_drain", drain_events);
   m.def("recorder_dropped", dropped_events);

@@ -70,6 +70,9 @@ class FakeCore:
     def recorder_is_started(self) -> bool:
         return self.recording
 
+    def is_recording(self) -> bool:
+        return self.recording
+
     def intern(self, text: str) -> int:
         if text not in self.strings:
             self.strings.append(text)
