@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .analysis.functions import SAMPLED
 from .importers import Import
 from .importers.findings import EXAMPLES, Finding, Findings, worst_first
 from .importers.launches import of_category, unlinked
@@ -75,9 +76,11 @@ def _lanes(trace: Trace) -> NDArray[np.int64]:
 
 
 def _duplicates(trace: Trace) -> Int64s:
-    """Rows that repeat another one. Slices of 0 ns are left out: many can begin at once."""
+    """Rows that repeat another one. Slices of 0 ns are left out: many can begin at once. So are sampled functions: one
+    that calls itself is seen to begin and end with its call."""
     slices = trace.slices
     same = (np.diff(slices.start) == 0) & (np.diff(slices.duration) == 0) & (slices.duration[1:] > 0)
+    same &= slices.category[1:] != trace.string_id(SAMPLED)
     rows = np.flatnonzero(np.append(same, False) | np.append(False, same))  # sorted by both, so twins are neighbours
     threads = {track: number for number, track in enumerate({(t.pid, t.tid): None for t in trace.tracks})}
     thread = np.array([threads[track.pid, track.tid] for track in trace.tracks], dtype=np.int64)

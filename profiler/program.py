@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any
 
 from .errors import ProfilerError, ProgramError
@@ -88,7 +88,7 @@ class _Steps:
 
     def __init__(self, profiler: profile) -> None:
         self._profiler = profiler
-        self._began = False
+        self._began = self._named = False
 
     def begin(self) -> None:
         """The first one begins, unless it began before."""
@@ -107,18 +107,20 @@ class _Steps:
 
         return step
 
-    def of_optimizer(self) -> Callable[..., None]:
-        """To be called after each step of any optimizer of torch: those of the first one end steps."""
-        first: list[Any] = []
+    def of_optimizer(self, optimizer: Any, *_: Any) -> None:
+        """Called within steps of torch's optimizers: from now on those of the first one end steps of the program."""
+        if self._named:
+            return
+        self._named, step = True, optimizer.step
 
-        def after(optimizer: Any, *_: Any) -> None:
-            if not first:
-                first.append(optimizer)
-                self.begin()
-            elif optimizer is first[0]:
+        def ended(_: Any, *args: Any, **kwargs: Any) -> Any:
+            found = step(*args, **kwargs)
+            if self._began:
                 self._profiler.step()
+            self.begin()
+            return found
 
-        return after
+        optimizer.step = MethodType(ended, optimizer)
 
 
 def _record_torch(profiler: profile, steps: _Steps | None) -> None:
@@ -133,7 +135,7 @@ def _record_torch(profiler: profile, steps: _Steps | None) -> None:
     if steps is not None:
         from torch.optim.optimizer import register_optimizer_step_post_hook
 
-        register_optimizer_step_post_hook(steps.of_optimizer())
+        register_optimizer_step_post_hook(steps.of_optimizer)
 
 
 def _ended(run: Callable[[], None]) -> int:

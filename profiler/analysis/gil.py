@@ -108,6 +108,12 @@ def wait_rows(trace: Trace) -> Int64s:
     return rows[_begin_with(trace, rows, WAIT)]
 
 
+def hold_rows(trace: Trace) -> Int64s:
+    """Rows of the slices that are holds of the GIL."""
+    rows = trace.select(category="gil")
+    return rows[_begin_with(trace, rows, HELD)]
+
+
 def thread_tracks(trace: Trace, rows: Int64s) -> Int64s:
     """For each GIL slice the track of the thread it speaks of, or its own where it has none."""
     own = trace.slices.track[rows].astype(np.int64)

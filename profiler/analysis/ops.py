@@ -9,9 +9,9 @@ from ..trace import Int32s, Int64s, Trace
 from .among import among
 from .enclosing import innermost, nearest
 from .functions import SAMPLED
-from .gil import thread_tracks, wait_rows
+from .gil import WAIT, hold_rows, thread_tracks, wait_rows
 from .steps import step_names
-from .tasks import RUN, TASK, WAIT
+from .tasks import CATEGORIES as TASKS
 
 MEMORY = "[memory]"  # name of the instants that are allocations and frees, as torch.profiler writes them
 NUMBER = "External id"  # argument of an op that was dispatched
@@ -24,7 +24,8 @@ class Ops:
     """One row per op slice; all columns have one length.
 
     `self_ns` is the duration less that of the ops directly inside: kernels do not reduce it. Kernels, allocations and
-    GIL waits count for the innermost op around them; kernels on a device count for the op that launched them.
+    GIL waits count for the innermost op around them, or for the one before that gave up the GIL; kernels on a device
+    count for the op that launched them.
     """
 
     row: Int64s  # of the slice
@@ -69,7 +70,7 @@ def op_slices(trace: Trace) -> NDArray[np.bool_]:
     """Which slices are ops."""
     is_op = of_category(trace, OPS)
     if not is_op.any():
-        is_op = ~of_category(trace, (*KERNELS, "gil", "gc", "user_annotation", SAMPLED, TASK, RUN, WAIT))
+        is_op = ~of_category(trace, (*KERNELS, "gil", "gc", "user_annotation", SAMPLED, *TASKS))
     is_op &= ~among(
         trace.slices.name, step_names(trace), len(trace.strings)
     )  # early Kineto writes steps as if they were ops
@@ -123,5 +124,35 @@ def _allocated(trace: Trace, is_op: NDArray[np.bool_]) -> tuple[Int64s, Int64s]:
 
 def _gil_waits(trace: Trace, is_op: NDArray[np.bool_]) -> Int64s:
     waits = wait_rows(trace)
-    around = innermost(trace, thread_tracks(trace, waits), trace.slices.start[waits])
-    return _per_slice(nearest(trace, around, is_op), trace.slices.duration[waits], len(is_op))
+    start, track = trace.slices.start[waits], thread_tracks(trace, waits)
+    op = nearest(trace, innermost(trace, track, start), is_op)
+    unexplained = (op < 0) & (trace.slices.name[waits] == trace.string_id(WAIT))
+    op[unexplained] = _gave_up(trace, is_op, start[unexplained], track[unexplained])
+    return _per_slice(op, trace.slices.duration[waits], len(is_op))
+
+
+def _gave_up(trace: Trace, is_op: NDArray[np.bool_], time: Int64s, track: Int64s) -> Int64s:
+    """The op that gave up the GIL which its thread, at each of these times, asks for again: the last one on the track,
+    where it ended behind the last hold of the GIL. -1 for none. PyTorch's ops end before they take it back."""
+    slices = trace.slices
+    holds = hold_rows(trace)
+    of_hold = thread_tracks(trace, holds)
+    tops = np.flatnonzero(is_op & (nearest(trace, slices.parent, is_op) < 0))
+    found = np.full(len(time), -1, dtype=np.int64)
+    for number in np.unique(track).tolist():
+        own = tops[slices.track[tops] == number]
+        released = slices.end[holds[of_hold == number]]
+        if len(own) and len(released):
+            chosen = np.flatnonzero(track == number)
+            last = _last_before(slices.end[own], time[chosen])
+            hold = _last_before(released, time[chosen])
+            behind = (last >= 0) & (hold >= 0)
+            behind[behind] = slices.end[own[last[behind]]] > released[hold[behind]]
+            found[chosen[behind]] = own[last[behind]]
+    return found
+
+
+def _last_before(ascending: Int64s, time: Int64s) -> Int64s:
+    """The place of the last that is not behind each time, -1 for none."""
+    place: Int64s = np.searchsorted(ascending, time, side="right") - 1
+    return place

@@ -8,6 +8,7 @@ from .gil import THREAD
 from .threads import named_thread
 
 TASK, RUN, WAIT = "task", "task_run", "task_wait"  # categories: of a whole task, and in it of its steps and its waits
+CATEGORIES = (TASK, RUN, WAIT)
 NUMBER = "Task"  # argument of all three; the first has the thread of its loop in THREAD
 NAME = "Task Name"  # argument of whole tasks
 AWAIT = "await "  # begins the names of waits

@@ -52,6 +52,36 @@ def test_averages() -> None:
     assert len(key_averages(TraceBuilder().build())) == 0
 
 
+def test_a_wait_counts_for_the_op_that_gave_up_the_gil() -> None:
+    builder = TraceBuilder()
+    other, other_gil = Track(1, 2, "other"), Track(1, 10_000_002, "other GIL")
+
+    def gil(name: str, start: int, end: int, track: Track = GIL) -> None:
+        builder.slice(name, start, end - start, track=track, category="gil", args={"Thread": 1 if track is GIL else 2})
+
+    for name, start, end in (("outer", 110, 190), ("inner", 120, 180), ("kept", 320, 380), ("slow", 610, 690)):
+        builder.slice(name, start, end - start, track=MAIN, category="cpu_op")
+    builder.slice("theirs", 650, 20, track=other, category="cpu_op")
+    gil("GIL held", 0, 100)
+    gil("GIL wait", 200, 250)  # of `outer`, which began and ended after the GIL was given up
+    gil("GIL held", 250, 400)
+    gil("GIL wait", 450, 500)  # of nobody: after `kept` Python held the GIL, and then slept
+    gil("GIL held", 500, 600)
+    gil("GIL wait: hook", 695, 698)  # of a reason that is told
+    gil("GIL held: hook", 698, 699)
+    gil("GIL wait", 700, 800)  # of nobody: the hook came between
+    gil("GIL held", 100, 110, other_gil)
+    gil("GIL wait", 640, 645, other_gil)  # before their op
+    trace = builder.build()
+    assert {row.name: row.gil_wait_ns for row in key_averages(trace)} == {
+        "outer": 50,
+        "inner": 0,
+        "kept": 0,
+        "slow": 0,
+        "theirs": 0,
+    }
+
+
 def test_kernels_on_a_device_count_for_the_op_that_launched_them() -> None:
     builder = TraceBuilder()
     builder.slice("addmm", 0, 100, track=MAIN, category="cpu_op")

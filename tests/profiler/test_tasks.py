@@ -5,6 +5,7 @@ import gc
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -187,15 +188,19 @@ def test_exceptions_and_cancellations_pass() -> None:
 
 
 def test_tasks_are_not_kept_alive() -> None:
-    async def run() -> int:
+    async def run() -> list[bool]:
+        ended = []
         for _ in range(10):
-            await asyncio.create_task(asyncio.sleep(0))
+            task = asyncio.create_task(asyncio.sleep(0))
+            ended.append(weakref.ref(task))
+            await task
+        del task
+        await asyncio.sleep(0)  # so that asyncio itself is done with the last one
         gc.collect()
-        return sum(isinstance(thing, asyncio.Task) and thing.done() for thing in gc.get_objects())
+        return [one() is None for one in ended]
 
-    alive = asyncio.run(run())  # of asyncio itself
     with profile():
-        assert asyncio.run(run()) == alive
+        assert asyncio.run(run()) == [True] * 10
 
 
 def test_profiles_inside_each_other_see_their_own_steps() -> None:
