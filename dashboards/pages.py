@@ -104,7 +104,7 @@ def gates_page(view: GatesView) -> str:
 
 def gate_page(view: GateView) -> str:
     """What one gate came to: verdicts, and what made the difference."""
-    return _render("gate.html", section="Gates", view=view, **_verdicts(view.verdicts))
+    return _render("gate.html", {}, section="Gates", view=view, **_verdicts(view.verdicts))
 
 
 def series_page(views: Sequence[SeriesView]) -> str:

@@ -15,7 +15,7 @@ from perflab.benchmarks.report import json_text
 from perflab.benchmarks.result import Benchmark, Run
 from perflab.benchmarks.stats import Verdict
 from perflab.benchmarks.trend import Measured, judge_history
-from perflab.benchmarks.waivers import Waiver, waive
+from perflab.benchmarks.waivers import Waiver, Waivers, waive
 from perflab.profiler.analysis.diff import OpDelta, TraceDiff
 
 MakeRuns = Callable[..., list[Run]]
@@ -39,7 +39,7 @@ def reports(runs: MakeRuns, head_runs: MakeRuns) -> dict[str, GateReport]:
     history = [Measured(f"{at:040x}", 1.1 if at > 24 else 1.0) for at in range(30)]
     return {
         "failed": failed,
-        "waived": waive(failed, [Waiver("add", "s", 1.2, date(2026, 12, 31), "#1")], date(2026, 1, 1)),
+        "waived": waive(failed, Waivers([Waiver("add", "s", 1.2, date(2026, 12, 31), "#1")]), date(2026, 1, 1)),
         "no baseline": judge([], head_runs(head)),
         "too few": judge(runs({"add": STEADY[:2]}), head_runs({"add": STEADY[:2]})),
         "history": judge_history({Benchmark("step"): history}, history[-1].commit, "a machine"),
