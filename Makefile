@@ -20,7 +20,7 @@ requirements = $(PY) -c 'import functools, sys, tomllib; \
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 .DELETE_ON_ERROR:
-.PHONY: help build demo test wheel-test test-torch conformance gate lint format asan debug bench bench-peers clean
+.PHONY: help build demo test wheel-test test-torch readers conformance gate lint format asan debug bench bench-peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -106,6 +106,18 @@ $(VENV)/.conformance: $(VENV)/.made
 conformance: build $(if $(SUITE),$(VENV)/.conformance) ## the array API's conformance suite: SUITE=<its checkout> [EXAMPLES=20]
 	@test -n "$(SUITE)" || { echo "Say where the suite is: make conformance SUITE=<a checkout of data-apis/array-api-tests>" >&2; exit 1; }
 	@$(PY) tests/conformance/run.py $(SUITE) --max-examples $(or $(EXAMPLES),20)
+
+# What tests/readers needs, in an environment of its own. The last line is what TraceLens imports.
+build/readers/.made:
+	@echo "Installing HTA and speedscope"
+	@$(PYTHON) -m venv build/readers
+	@build/readers/bin/python -m pip install --quiet --disable-pip-version-check HolisticTraceAnalysis==0.5.0
+	@npm install --silent --prefix build/readers speedscope@1.25.0 >/dev/null
+	@build/readers/bin/python -m pip install --quiet --disable-pip-version-check tqdm openpyxl tabulate orjson pandas
+	@touch $@
+
+readers: build $(VENV)/.test $(VENV)/.browser build/readers/.made ## HTA, speedscope and TraceLens read a trace of ours: TRACELENS=<a checkout of AMD-AGI/TraceLens>
+	@TRACELENS="$(TRACELENS)" $(PY) -m pytest -q tests/readers
 
 $(BUILD)/core_tests: $(VENV)/.built $(CPPTESTS)
 	@echo "Building the C++ tests"
