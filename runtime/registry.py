@@ -238,11 +238,7 @@ def composite(
             given: Any = {renamed.get(key, key): value for key, value in kwargs.items()} if kwargs else kwargs
             if not _core.is_recording():
                 return body(*args, **given)
-            begin = _core.recorder_ticks()
-            try:
-                return body(*args, **given)
-            finally:
-                _core.record_composite(event, begin)
+            return _core.call_composite(event, body, args, given)
 
         doc = body.__doc__.strip()
         COMPOSITES[name] = call.record = Composite(  # type: ignore[attr-defined]

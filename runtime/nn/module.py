@@ -5,7 +5,7 @@ from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, Self
 
 from .. import _core
-from .._core import Tensor, is_recording, set_scope
+from .._core import Tensor, call_in_scope, is_recording
 from ..autograd import no_grad
 from ..device import as_device
 from ..errors import ArgumentError
@@ -38,15 +38,14 @@ class Module(Hooked):
         raise NotImplementedError(f"{type(self).__name__} defines no forward(self, ...)")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not is_recording() and self._hooks is None:
-            return self.forward(*args, **kwargs)
-        outer = set_scope(self._scope or self._name_scopes())
-        try:
-            if self._hooks is None:
+        recording, hooks = is_recording(), self._hooks
+        if hooks is None:
+            if not recording:
                 return self.forward(*args, **kwargs)
-            return self._hooks.call(self, self.forward, args, kwargs)
-        finally:
-            set_scope(outer)
+            return call_in_scope(self._scope or self._name_scopes(), self.forward, args, kwargs)
+        if not recording:
+            return hooks.call(self, self.forward, args, kwargs)
+        return call_in_scope(self._scope or self._name_scopes(), hooks.call, (self, self.forward, args, kwargs), {})
 
     def _name_scopes(self) -> int:
         """Give this module and those below the paths that stand on the events of what they run; its own comes back."""

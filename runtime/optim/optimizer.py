@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import _core
-from .._core import Annotation, Tensor, is_recording
+from .._core import Tensor, call_annotated, intern, is_recording
 from ..autograd import enable_grad, no_grad
 from ..errors import ArgumentError, StateError
 from ..hooks import RemovableHandle, add_hook
@@ -18,7 +18,7 @@ Group = dict[str, Any]
 def _with_mark(method: Callable[..., Any]) -> Callable[..., Any]:
     """A method whose calls have a name on the timeline, such as `Optimizer.step#SGD.step`."""
 
-    names: dict[type, str] = {}
+    names: dict[type, int] = {}
 
     @functools.wraps(method)
     def marked(self: "Optimizer", *args: Any, **kwargs: Any) -> Any:
@@ -26,9 +26,8 @@ def _with_mark(method: Callable[..., Any]) -> Callable[..., Any]:
             return method(self, *args, **kwargs)
         kind = type(self)
         if kind not in names:
-            names[kind] = f"Optimizer.{method.__name__}#{kind.__name__}.{method.__name__}"
-        with Annotation(names[kind]):
-            return method(self, *args, **kwargs)
+            names[kind] = intern(f"Optimizer.{method.__name__}#{kind.__name__}.{method.__name__}")
+        return call_annotated(names[kind], method, (self, *args), kwargs)
 
     return marked
 
