@@ -27,10 +27,10 @@ class Collection:
 
 
 class GarbageRecorder:
-    """Notes every collection until stop(); `ticks` reads the clock."""
+    """Notes every collection until stop(); `ticks` reads the clock, `after` is called with when each was over."""
 
-    def __init__(self, ticks: Callable[[], int]) -> None:
-        self._ticks = ticks
+    def __init__(self, ticks: Callable[[], int], after: Callable[[int], object]) -> None:
+        self._ticks, self._after = ticks, after
         self._began = 0
         self._collections: list[Collection] = []
         gc.callbacks.append(self._note)
@@ -54,6 +54,7 @@ class GarbageRecorder:
             ended, began, self._began = self._ticks(), self._began, 0
             counts = (info["generation"], info["collected"], info["uncollectable"])
             self._collections.append(Collection(threading.get_native_id(), began, ended, *counts))
+            self._after(ended)
 
 
 class GarbageTrack:

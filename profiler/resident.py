@@ -1,10 +1,12 @@
 """The resident memory of the process over time."""
 
 import os
+import resource
 import time
 
 _REST_NS = 10_000_000  # a reading takes a microsecond: as much as a small op
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+PEAK = "peakResidentBytes"  # metadata: the most that it had, where that was while it was recorded
 
 
 class ResidentMemory:
@@ -13,6 +15,7 @@ class ResidentMemory:
     def __init__(self) -> None:
         self._samples: list[tuple[int, int]] = []
         self._next = 0
+        self._most = _most()
         try:
             self._file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -31,6 +34,11 @@ class ResidentMemory:
         self.sample(tick)
         return list(self._samples)
 
+    def peak(self) -> int:
+        """The most bytes that it ever had, if that was later than this was made; else, or where unknown, 0."""
+        most = _most()
+        return most if self._file >= 0 and most > self._most else 0
+
     def forget(self, tick: int) -> None:
         """Samples before `tick` are not wanted any longer."""
         self._samples = [sample for sample in self._samples if sample[0] >= tick]
@@ -40,3 +48,7 @@ class ResidentMemory:
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+def _most() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -18,7 +18,7 @@ from .gil import GilRecorder
 from .gil_track import GilRecord
 from .recorder import RECORDER
 from .recording import Clock, Recording
-from .resident import ResidentMemory
+from .resident import PEAK, ResidentMemory
 from .stacks import StackRecorder
 from .tasks import TaskNames
 from .threads import ThreadNames
@@ -43,7 +43,7 @@ class Window:
             self.sample_memory()
             self._threads = ThreadNames()
             begun.callback(self._threads.stop)
-            self._garbage = GarbageRecorder(_core.recorder_ticks)
+            self._garbage = GarbageRecorder(_core.recorder_ticks, self._resident.sample)
             begun.callback(self._garbage.stop)
             self._tasks = TaskNames(_core.recorder_push, _core.recorder_ticks, _core.intern)
             begun.callback(self._tasks.stop)
@@ -112,6 +112,7 @@ class Window:
     def _recording(self, gil: GilRecord, metadata: dict[str, Json]) -> Recording:
         events, dropped = RECORDER.take(self._share)
         lost: dict[str, Json] = {"droppedEvents": dropped, "maxEvents": self._max_events} if dropped else {}
+        peak: dict[str, Json] = {PEAK: most} if (most := self._resident.peak()) else {}
         recording = Recording(
             events=events,
             clock=Clock(*_core.recorder_clock()),
@@ -128,7 +129,11 @@ class Window:
             collections=self._garbage.read(),
             tasks=self._tasks.read(),
             gil=gil,
-            metadata=metadata | gil.notes | lost | ({RECORDING_COSTS: costs} if (costs := RECORDER.costs()) else {}),
+            metadata=metadata
+            | gil.notes
+            | lost
+            | peak
+            | ({RECORDING_COSTS: costs} if (costs := RECORDER.costs()) else {}),
         )
         recording.children.extend(self._of_children(recording))
         return recording

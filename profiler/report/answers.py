@@ -24,6 +24,7 @@ from ..analysis.summary import Summary, summarize
 from ..analysis.tasks import CoroutineUse, LoopUse, coroutines, loops
 from ..analysis.threads import thread_name
 from ..ceilings import Ceilings
+from ..resident import PEAK
 from ..trace import Int64s, Json, Trace
 
 LISTED = 15  # rows of a list that names what costs most
@@ -177,7 +178,9 @@ def _resident(trace: Trace) -> ResidentUse | None:
     if not len(time):
         return None
     held = value.astype(np.int64)[_even_moments(time)].tolist()
-    return ResidentUse(int(value[0]), int(value.max()), int(value[-1]), tuple(held))
+    most, told = int(value.max()), trace.metadata.get(PEAK)
+    peak = max(most, told) if isinstance(told, int) else most  # between the samples it may have been more
+    return ResidentUse(int(value[0]), peak, int(value[-1]), tuple(held))
 
 
 def _even_moments(time: Int64s) -> Int64s:

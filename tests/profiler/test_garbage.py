@@ -1,6 +1,8 @@
 """Garbage collections and the process's memory on the timeline."""
 
 import gc
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -52,11 +54,12 @@ def test_the_time_of_collections_is_a_part_of_the_step() -> None:
 def test_the_callback_goes_with_the_recorder() -> None:
     before = list(gc.callbacks)
     now = iter(range(1, 100))
-    recorder = GarbageRecorder(lambda: next(now))
+    ends: list[int] = []
+    recorder = GarbageRecorder(lambda: next(now), ends.append)
     gc.collect(0)
     (one,) = recorder.read()
     recorder.stop()
-    assert (one.began, one.ended, one.generation) == (1, 2, 0)
+    assert (one.began, one.ended, one.generation) == (1, 2, 0) and ends == [2]
     assert gc.callbacks == before
     with profile():
         assert len(gc.callbacks) == len(before) + 1
@@ -70,6 +73,36 @@ def test_the_memory_of_the_process_is_a_counter() -> None:
     times, values = prof.trace.counter("RSS")
     assert len(times) >= 2
     assert values[-1] - values[0] > 60 << 20
+
+
+def test_a_peak_between_samples_is_known() -> None:
+    program = (
+        "from perflab.profiler import profile\n"
+        "from perflab.profiler.report.answers import answers\n"
+        "with profile() as before:\n"
+        "    pass\n"
+        "with profile() as prof:\n"
+        "    bytearray(300 << 20)[::4096] = b'x' * (300 << 8)\n"
+        "with profile() as after:\n"
+        "    pass\n"
+        "peaks = [answers(one.trace).resident.peak_bytes >> 20 for one in (before, prof, after)]\n"
+        "print(peaks[1] - peaks[0] > 280, peaks[1] - peaks[2] > 280)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "True True\n"), done.stderr
+
+
+def test_it_is_read_when_garbage_was_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1_000_000_000
+    monkeypatch.setattr("time.monotonic_ns", lambda: now)
+    with profile() as prof:
+        for _ in range(3):
+            now += 20_000_000
+            gc.collect()
+    trace = prof.trace
+    rows = trace.select(name="gc generation 2")
+    times, _ = trace.counter("RSS")
+    assert set(trace.slices.end[rows].tolist()[-3:]) <= set(times.tolist())
 
 
 def test_it_is_read_at_most_every_ten_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
