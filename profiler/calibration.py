@@ -2,16 +2,23 @@
 
 from perflab.runtime import _core
 
-from .trace import Json
-
 _ENTERED = 200
 _TRIES = 8
 
 
-def measured() -> dict[str, Json]:
-    """Ns for each `op` with its kernel, `annotation`, other `event` and `hold` of the GIL. Nothing may record now."""
-    op, event, hold = _core.measure_event_costs()
-    costs = {"op": op, "annotation": max(_annotation(True) - _annotation(False), 0.0), "event": event, "hold": hold}
+def measured() -> dict[str, float]:
+    """Ns for each `op` with its kernel (`shapes` of it), `annotation`, other `event` and `hold` of the GIL.
+
+    Nothing may record now.
+    """
+    op, shapes, event, hold = _core.measure_event_costs()
+    costs = {
+        "op": op,
+        "shapes": shapes,
+        "annotation": max(_annotation(True) - _annotation(False), 0.0),
+        "event": event,
+        "hold": hold,
+    }
     return {kind: round(ns, 1) for kind, ns in costs.items()}
 
 

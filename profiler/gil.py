@@ -29,6 +29,10 @@ class GilRecorder:
             self._trace, self._refusal = None, str(error)
             _warn(self._refusal)
 
+    def count(self) -> int:
+        """How many holds there are so far."""
+        return len(self._trace) if self._trace is not None else 0
+
     def read(self) -> GilRecord:
         """What was recorded so far; nothing after stop(), and in a child of os.fork()."""
         return self._record(self._trace.read if self._trace else None)

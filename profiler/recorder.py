@@ -12,7 +12,6 @@ from .errors import ProfileStateError
 from .events import STEP_MARK
 from .family import FAMILY
 from .recording import Events
-from .trace import Json
 
 
 @dataclass(eq=False, slots=True)
@@ -30,7 +29,7 @@ class SharedRecorder:
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
-        self._costs: dict[str, Json] = {}
+        self._costs: dict[str, float] = {}
         self._reset()
         os.register_at_fork(after_in_child=self._reset)  # there the recorder is off
 
@@ -40,7 +39,7 @@ class SharedRecorder:
         self._several = False  # of them, at some time since the recorder went on
         self._kept: list[tuple[int, Events]] = []
 
-    def costs(self) -> dict[str, Json]:
+    def costs(self) -> dict[str, float]:
         """What it takes to record, in ns (see `calibration`); measured when nothing is recorded for the first time."""
         with self._lock:
             if not self._costs and not self._open and not _core.is_recording():
@@ -55,6 +54,7 @@ class SharedRecorder:
                 if _core.recorder_is_started():
                     raise ProfileStateError("something else records with perflab's runtime; end it first")
                 _core.recorder_start(max_events)
+                _core.record_shapes(True)
                 FAMILY.record(max_events)
             self._several = not first
             share = Share(next(self._numbers), _core.recorder_ticks(), _core.recorder_dropped(), first)

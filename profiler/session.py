@@ -49,9 +49,10 @@ class profile:
     thread's Python stack each millisecond (ProfilerError where it is not installed); the samples are lost where another
     thread stops the profile. `max_events`: so many of 64 bytes are kept, further ones are counted and told; of profiles
     inside each other the limit of the outermost holds. `ring` keeps the last steps alone (see `Ring`), with no
-    schedule, stacks or torch (ValueError). `torch`: torch's own recorder runs too, for this thread and its backward
-    passes, and what it records lies in the same trace on the same clock (ProfilerError where PyTorch is not installed);
-    see docs/torch.md.
+    schedule, stacks or torch (ValueError). `budget`: the share of the time that recording may take (0.02); where events
+    cost more between two steps, stacks and then shapes are left out, of all profiles that run, and the trace says so.
+    `torch`: torch's own recorder runs too, for this thread and its backward passes, and what it records lies in the
+    same trace on the same clock (ProfilerError where PyTorch is not installed); see docs/torch.md.
     """
 
     def __init__(
@@ -66,9 +67,12 @@ class profile:
         metadata: Mapping[str, Json] | None = None,
         max_events: int = 10_000_000,
         ring: Ring | None = None,
+        budget: float | None = None,
     ) -> None:
         if max_events < 1:
             raise ValueError(f"profile: max_events is {max_events}; keep at least one")
+        if budget is not None and not 0 < budget < 1:
+            raise ValueError(f"profile: budget is {budget}; it is a share of the time, such as 0.02")
         if ring is not None and (schedule is not None or with_stack or torch):
             raise ValueError("profile: a ring keeps the last steps of all; leave out schedule=, with_stack= and torch=")
         self.step_num = 0
@@ -80,6 +84,7 @@ class profile:
         self._torch = torch
         self._metadata = {**(metadata or {}), **identity(), "versions": _versions()}
         self._max_events = max_events
+        self._budget = budget
         self._ring = RingSteps(ring, self.dump) if ring else None
         self._lock, self._saving = threading.RLock(), threading.RLock()
         self._action = ProfilerAction.NONE
@@ -229,7 +234,7 @@ class profile:
                 self._open(action)
 
     def _open(self, action: ProfilerAction) -> None:
-        window = Window(self._max_events, self._begin_torch, self._with_stack)
+        window = Window(self._max_events, self._begin_torch, self._with_stack, self._budget)
         with self._lock:
             if self._action is action and self._window is None:
                 self._window = window

@@ -1,6 +1,8 @@
 """Python's stack, sampled by pyinstrument, as a flame track beside its thread."""
 
+import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from pyinstrument.session import Session
 
 _INTERVAL_S = 0.001
+_TRIES = 3
 # In frames that run a program or a cell, which begins above them.
 _RUNS = tuple(f"\0{Path(__file__).with_name(name)}\0" for name in ("program.py", "notebook.py"))
 
@@ -46,11 +49,29 @@ class StackRecorder:
         self._thread = self._ident = self._began = 0
         self._record: StackRecord | None = None
         self._is_lost = False
+        self._sample_ns = 0.0  # what a sample takes, with the stack of start()
+        self._started_ns = self._stopped_ns = 0
+
+    @property
+    def may_stop(self) -> bool:
+        """Whether it runs, and on this thread."""
+        return self._profiler.is_running and self._ident == threading.get_ident()
 
     def start(self, tick: int) -> None:
         """Begin, now."""
+        from pyinstrument.stack_sampler import build_call_stack
+
         self._thread, self._ident, self._began = threading.get_native_id(), threading.get_ident(), tick
+        frame, began = sys._getframe(1), time.monotonic_ns()
+        for _ in range(_TRIES):
+            build_call_stack(frame, "initial", None)
+        self._started_ns = time.monotonic_ns()
+        self._sample_ns = (self._started_ns - began) / _TRIES
         self._profiler.start()
+
+    def spent_ns(self) -> float:
+        """About what the samples took so far, if Python ran all the time."""
+        return ((self._stopped_ns or time.monotonic_ns()) - self._started_ns) / (_INTERVAL_S * 1e9) * self._sample_ns
 
     def stop(self) -> StackRecord | None:
         """What was sampled, also the second time; on another thread, where it cannot be stopped, None and a warning."""
@@ -64,6 +85,7 @@ class StackRecorder:
                     stacklevel=2,
                 )
                 return None
+            self._stopped_ns = time.monotonic_ns()
             self._record = StackRecord(self._thread, self._began, self._profiler.stop())
         return self._record
 

@@ -10,6 +10,7 @@ from perflab.runtime import _core
 from perflab.runtime.spec import DTYPES
 
 from .analysis.overhead import RECORDING_COSTS
+from .budget import Budget
 from .costs import cost
 from .events import STEP_MARK
 from .family import FAMILY
@@ -29,7 +30,13 @@ from .trace import Json
 class Window:
     """Begins when it is made. Where a part of it cannot begin that error is raised, and nothing is left on."""
 
-    def __init__(self, max_events: int, begin_torch: Callable[[], TorchRecorder | None], with_stack: bool) -> None:
+    def __init__(
+        self,
+        max_events: int,
+        begin_torch: Callable[[], TorchRecorder | None],
+        with_stack: bool,
+        budget: float | None = None,
+    ) -> None:
         stack = StackRecorder() if with_stack else None
         self._stack, self._max_events = stack, max_events
         with ExitStack() as begun:
@@ -52,6 +59,9 @@ class Window:
             if stack is not None:
                 stack.start(_core.recorder_ticks())
                 begun.callback(stack.stop)
+            self._event_ns, self._shapes_ns = RECORDER.costs().get("event", 0.0), 0.0
+            details = (("stacks", self._shed_stacks), ("shapes", self._shed_shapes))
+            self._budget = Budget(budget, self._spent, details) if budget is not None else None
             self._close = begun.pop_all().close
         _OPEN.add(self)
 
@@ -72,6 +82,29 @@ class Window:
     def mark_step(self, number: int, began: int, ended: int) -> None:
         """A step of the profile's is over."""
         _core.recorder_push(STEP_MARK, number, began, ended, self._share.number)
+        if self._budget is not None:
+            self._budget.look()
+
+    def _spent(self) -> float:
+        """Ns that recording took since the recorder went on. An op counts as two events, with what frees its output."""
+        costs = RECORDER.costs()
+        spent = _core.recorder_count() * self._event_ns + self._shapes_ns + self._gil.count() * costs.get("hold", 0.0)
+        if self._stack is not None:
+            spent += self._stack.spent_ns()
+        return spent
+
+    def _shed_stacks(self) -> bool:
+        if self._stack is None or not self._stack.may_stop:
+            return False
+        self._stack.stop()
+        return True
+
+    def _shed_shapes(self) -> bool:
+        _core.record_shapes(False)
+        less = RECORDER.costs().get("shapes", 0.0) / 2
+        self._event_ns -= less
+        self._shapes_ns = less * _core.recorder_count()  # of those before
+        return True
 
     def sample_memory(self) -> None:
         """Read what the allocator and the process hold."""
@@ -113,6 +146,7 @@ class Window:
         events, dropped = RECORDER.take(self._share)
         lost: dict[str, Json] = {"droppedEvents": dropped, "maxEvents": self._max_events} if dropped else {}
         peak: dict[str, Json] = {PEAK: most} if (most := self._resident.peak()) else {}
+        costs: dict[str, Json] = {RECORDING_COSTS: told} if (told := RECORDER.costs()) else {}
         recording = Recording(
             events=events,
             clock=Clock(*_core.recorder_clock()),
@@ -129,11 +163,7 @@ class Window:
             collections=self._garbage.read(),
             tasks=self._tasks.read(),
             gil=gil,
-            metadata=metadata
-            | gil.notes
-            | lost
-            | peak
-            | ({RECORDING_COSTS: costs} if (costs := RECORDER.costs()) else {}),
+            metadata=metadata | gil.notes | lost | peak | costs | (self._budget.notes() if self._budget else {}),
         )
         recording.children.extend(self._of_children(recording))
         return recording

@@ -15,4 +15,7 @@ def lacks(metadata: Mapping[str, Json]) -> tuple[str, ...]:
         sentences.append(f"{dropped:,} events were dropped{known}: what is told here is of the others.")
     if trouble := metadata.get("torchTrouble"):
         sentences.append(f"PyTorch's ops are not all here: {trouble}.")
+    shed = metadata.get("shed")
+    if isinstance(shed, list) and shed:
+        sentences.append(f"To keep to its budget the profile left out {' and '.join(map(str, shed))} after a while.")
     return tuple(sentences)

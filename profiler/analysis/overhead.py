@@ -10,7 +10,7 @@ from .among import among
 from .ops import NUMBER
 from .steps import step_names, step_rows
 
-RECORDING_COSTS = "recordingCosts"  # metadata: ns for each "op", "annotation", "event" and "hold" of the GIL
+RECORDING_COSTS = "recordingCosts"  # metadata: ns; see profiler/calibration.py
 
 
 def recording_ns(trace: Trace) -> Float64s:

@@ -119,7 +119,8 @@ class Answers:
 
 # Metadata that says what a trace lacks, or how it was recorded.
 _NOTES = (
-    *("droppedEvents", "maxEvents", "reason", "gil", "gilRefusal", "gilLost", "gilTrouble", "torchTrouble"),
+    *("droppedEvents", "maxEvents", "budget", "shed", "reason"),
+    *("gil", "gilRefusal", "gilLost", "gilTrouble", "torchTrouble"),
     *("commit", "branch", "machine", "versions"),
 )
 _MOMENTS = 60

@@ -80,8 +80,10 @@ void bind_recorder(nb::module_& m) {
   m.def("recorder_stop", stop_recording);
   m.def("measure_event_costs", [] {
     EventCosts costs = measure_event_costs();
-    return nb::make_tuple(costs.op, costs.event, costs.hold);
+    return nb::make_tuple(costs.op, costs.shapes, costs.event, costs.hold);
   });
+  m.def("recorder_count", recorded_events);
+  m.def("record_shapes", [](bool on) { shapes_are_recorded.store(on); }, "on"_a);
   m.def("recorder_is_started", is_session);
   m.def("recorder_drain", drain_events);
   m.def("recorder_dropped", dropped_events);

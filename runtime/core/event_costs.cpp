@@ -37,19 +37,22 @@ EventCosts measure_event_costs() {
   a.fill_storage();
   const Array* in[] = {&a, &a};
   int64_t read = 0;  // keeps the readings
-  start_recording(size_t{2} * kEvents * kTries * 2);
+  start_recording(size_t{2} * kEvents * kTries * 3);
   const double free = least([&] { record_memory(EventKind::kFree, a.storage); });
-  const double of_op = least([&] {
-    const int64_t begin = ticks(), kernel = ticks();
-    record_op(op, kNative, in, 2, &a, true, begin, kernel, 0);
-  });
+  auto of_op = [&](int inputs) {
+    return least([&] {
+      const int64_t begin = ticks(), kernel = ticks();
+      record_op(op, kNative, in, inputs, &a, true, begin, kernel, 0);
+    });
+  };
+  const double whole = of_op(2), bare = of_op(0);
   const double stamp = least([&] { read ^= ticks(); });
   stop_recording();
   for (const Recorded& r : drain()) release_chunk(r.chunk);
   volatile int64_t kept = read;
   (void)kept;
   const double ns = clock_scale().ns_per_tick;
-  return {(of_op + free) * ns, (free + stamp) * ns, 2 * stamp * ns};
+  return {(whole + free) * ns, std::max(whole - bare, 0.0) * ns, (free + stamp) * ns, 2 * stamp * ns};
 }
 
 }  // namespace perflab

@@ -5,6 +5,7 @@ namespace perflab {
 
 struct EventCosts {  // ns
   double op;         // of an op with its kernel, two inputs and an output that it allocates and that is freed
+  double shapes;     // what the inputs' shapes are of that
   double event;      // of any other event
   double hold;       // of a hold of the GIL: the hooks take little more than the stamps
 };

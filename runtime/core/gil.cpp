@@ -247,6 +247,11 @@ GilTraced GilTrace::so_far() const {
   return traced;
 }
 
+size_t GilTrace::count() const {
+  Busy busy;
+  return life_ == tracer.life ? gil_mark().hold - begin_.hold : 0;
+}
+
 GilTraced GilTrace::read() const {
   Busy busy;
   return so_far();

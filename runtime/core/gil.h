@@ -25,6 +25,7 @@ class GilTrace {
   explicit GilTrace(size_t room);  // for so many records, if it is the first
   ~GilTrace();
   GilTrace(const GilTrace&) = delete;
+  size_t count() const;       // of holds so far
   GilTraced read() const;     // so far; nothing after stop(), and in a forked child
   void forget(int64_t tick);  // records that ended before, unless another one shares them
   GilTraced stop();

@@ -50,6 +50,7 @@ struct Recorder {
   std::vector<std::string> texts{""};
   std::atomic<size_t> left{0};  // of the session's limit; changed under the lock
   std::atomic<uint64_t> dropped{0};
+  uint64_t taken = 0;                    // by drain(), since the last start
   bool session = false, family = false;  // who records
   std::atomic<ProcessFile*> file{nullptr};
   std::vector<std::string> names;  // for it
@@ -208,7 +209,7 @@ void start_recording(size_t max_events) {
   if (r.session) throw Error(ErrorKind::kValue, "the recorder is on already: stop it before starting it again");
   r.forget();
   r.left.store(max_events + (r.family ? r.left.load() : 0)), r.dropped.store(0);
-  r.session = true;
+  r.session = true, r.taken = 0;
   recording.store(true);
 }
 
@@ -263,6 +264,17 @@ void log_name(const std::string& json) {
   if (ProcessFile* file = r.file.load()) file->log('n', json.data(), json.size());
 }
 
+uint64_t recorded_events() {
+  Recorder& r = recorder();
+  std::lock_guard lock(r.mutex);
+  uint64_t count = r.taken;
+  for (auto& lane : r.lanes) {
+    for (const Recorded& piece : lane->full) count += piece.count;
+    count += static_cast<uint64_t>(lane->at.load(std::memory_order_acquire) - lane->drained);
+  }
+  return count;
+}
+
 uint64_t dropped_events() { return recorder().dropped.load(); }
 
 std::vector<Recorded> drain() {
@@ -281,6 +293,7 @@ std::vector<Recorded> drain() {
     all.push_back({lane->thread, lane->drained, static_cast<size_t>(at - lane->drained), lane->chunk});
     lane->drained = at;
   }
+  for (const Recorded& piece : all) r.taken += piece.count;
   r.reap();
   return all;
 }

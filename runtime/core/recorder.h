@@ -37,8 +37,9 @@ inline Event& next_event() {
 void start_recording(size_t max_events);
 void allow_more_events(size_t count);  // beyond the limit: so many were forgotten
 void stop_recording();
-bool is_session();          // whether it was started; it may also be on for the family
-uint64_t dropped_events();  // since the last start
+uint64_t recorded_events();  // since the last start, and not dropped
+bool is_session();           // whether it was started; it may also be on for the family
+uint64_t dropped_events();   // since the last start
 
 // In a forked child, for the process that is profiled (family.h): what is recorded from now on goes into files in the
 // folder. A session may run at the same time. Does nothing where the files cannot be made.

@@ -103,7 +103,7 @@ void log_shapes(ProcessFile* file) {
 }
 
 uint32_t intern_shapes(const Array* const* in, int n) {
-  if (n == 0) return 0;
+  if (n == 0 || !shapes_are_recorded.load(std::memory_order_relaxed)) return 0;
   const uint64_t hash = hash_of(in, n);
   if (!recent) [[unlikely]] {
     if (ended) return find(hash, in, n).id;

@@ -78,7 +78,7 @@ def test_the_report_tells_the_share() -> None:
 
 def test_costs_are_measured_and_stored() -> None:
     costs = measured()
-    assert set(costs) == {"op", "annotation", "event", "hold"}
+    assert set(costs) == {"op", "shapes", "annotation", "event", "hold"}
     assert min(costs["op"], costs["event"], costs["hold"]) > 0 <= costs["annotation"]
     assert not _core.is_recording() and not _core.recorder_drain()
     x = rt.ones((4,))

@@ -70,6 +70,9 @@ class FakeCore:
     def recorder_is_started(self) -> bool:
         return self.recording
 
+    def record_shapes(self, on: bool) -> None:
+        pass
+
     def is_recording(self) -> bool:
         return self.recording
 
