@@ -167,7 +167,7 @@ asan: $(VENV)/.test $(VENV)/.built ## C++ and runtime tests under the address sa
 	@$(PY) -m pip --python $(ASAN)/bin/python install --quiet --disable-pip-version-check --no-build-isolation --no-deps --ignore-installed \
 		-C build-dir=build/asan/cmake -C cmake.define.PERFLAB_SANITIZE=address -C cmake.define.PERFLAB_CPP_TESTS=ON -e .
 	@cmake --build build/asan/cmake --target core_tests
-	@ASAN_OPTIONS=detect_leaks=1 build/asan/cmake/core_tests
+	@ASAN_OPTIONS=detect_leaks=1 PERFLAB_FUZZ_STEPS=1000000 build/asan/cmake/core_tests
 	@$(ASAN_ENV) $(ASAN)/bin/python -m pytest -q tests/runtime
 
 debug: build $(VENV)/.test ## runtime tests in Python's development mode, with its checking allocator

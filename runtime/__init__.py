@@ -11,12 +11,14 @@ from typing import Any
 import scipy_openblas32
 
 from . import _core
+from .alloc_conf import OPTIONS
 
+_core.set_allocator_options(OPTIONS)
 _core.load_blas(glob.glob(os.path.join(scipy_openblas32.get_lib_dir(), "libscipy_openblas*"))[0])
 
 from . import ops, registry  # noqa: E402, I001
 from . import tensor as _methods  # noqa: E402, F401  (before creation.tensor takes the name)
-from . import amp, autograd, cuda, data, fft, library, linalg, nn, optim, testing, utils  # noqa: E402
+from . import amp, autograd, cuda, data, fft, library, linalg, memory, nn, optim, testing, utils  # noqa: E402
 from ._core import Tensor, get_num_threads, memory_stats, set_num_threads  # noqa: E402
 from .autocast import autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402
 from .autograd import (  # noqa: E402
@@ -57,6 +59,7 @@ from .errors import (  # noqa: E402
     GradcheckError,
     IndexOutOfRange,
     OpError,
+    OutOfMemoryError,
     PerflabError,
     ShapeError,
     StateError,
@@ -140,6 +143,7 @@ __all__ = [
     "GradcheckError",
     "IndexOutOfRange",
     "OpError",
+    "OutOfMemoryError",
     "PerflabError",
     "ShapeError",
     "StateError",
@@ -210,6 +214,7 @@ __all__ = [
     "load_metadata",
     "long",
     "manual_seed",
+    "memory",
     "memory_stats",
     "multinomial",
     "nan",

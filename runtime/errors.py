@@ -11,6 +11,7 @@
     │   └── GradcheckError    a gradient that differs from finite differences
     ├── StateError        also RuntimeError and KeyError: a state dict that does not fit its module or optimizer
     ├── FileFormatError  also ValueError: a file that is no saved state, or a damaged one
+    ├── OutOfMemoryError also MemoryError and RuntimeError: no memory, though all that was cached was given back
     ├── WorkerError      also RuntimeError: a worker process of a DataLoader that died, or did not answer in time
     └── OpError           also TypeError: an op declared wrongly or by halves
 
@@ -63,6 +64,10 @@ class StateError(PerflabError, RuntimeError, KeyError):
 
 class FileFormatError(PerflabError, ValueError):
     """A file that load cannot read: says what it is instead."""
+
+
+class OutOfMemoryError(PerflabError, MemoryError, RuntimeError):
+    """No memory, though all that was cached was given back: says what was asked for and what holds the rest."""
 
 
 class WorkerError(PerflabError, RuntimeError):

@@ -22,6 +22,7 @@ from .errors import (
     DTypeError,
     IndexOutOfRange,
     OpError,
+    OutOfMemoryError,
     PerflabError,
     ShapeError,
 )
@@ -359,5 +360,6 @@ def _widened(tensor: Any) -> np.ndarray[Any, Any]:
 
 
 _core.set_errors(ShapeError, DTypeError, IndexOutOfRange, AutogradError, ArgumentError, AxisError, DeviceError)
+_core.set_out_of_memory_error(OutOfMemoryError)
 _core.set_numpy_types((np.generic, np.ndarray))
 _core.set_callbacks(_infer, _run_body, trace, Symbol, call_on_symbols)

@@ -1,63 +1,87 @@
 #include "allocator.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <new>
 #include <utility>
 
-#include "block_pool.h"
+#include "device.h"
 #include "fork.h"
+#include "poison.h"
+#include "small_blocks.h"
 
 namespace perflab {
+namespace {
 
-#ifdef PERFLAB_MALLOC  // for sanitizers, which see nothing inside our blocks
+// Never destroyed: threads may free after static destruction. In a forked child, what other threads had cached is lost.
+struct Host {
+  CachingAllocator large{host_memory(), 0, allocator_options};
+  SmallBlocks small{large};
+  Host() {
+    hold_across_fork(small.mutex());  // taken before the other
+    hold_across_fork(large.mutex());
+  }
+};
+Host& host() {
+  static Host& shared = *new Host;
+  return shared;
+}
+
+void* allocate_large(size_t bytes) {
+  Block* b = host().large.allocate(bytes, kHostStream, current_pool[0], current_owner());
+  unpoison(b->address, bytes);
+  return b->address;
+}
+
+void deallocate_large(void* memory, size_t bytes) noexcept {
+  poison(memory, bytes);
+  host().large.deallocate(memory);
+}
+
+}  // namespace
+
+size_t block_bytes(size_t bytes) {
+  return bytes <= kLargestSmall ? class_bytes(size_class(bytes)) : round_up(bytes, kMinBlock);
+}
+
+CachingAllocator& host_allocator() { return host().large; }
+
+#ifdef PERFLAB_MALLOC  // small blocks for sanitizers, which see nothing inside ours; large ones are poisoned when freed
 
 namespace {
-std::atomic<size_t> in_use{0};
 size_t rounded(size_t bytes) { return std::max<size_t>(bytes + 63, 64) & ~size_t{63}; }
 }  // namespace
 
-void* allocate(size_t bytes, Stream) {
-  void* block = bytes >> 39 ? nullptr : std::aligned_alloc(64, rounded(bytes));  // sanitizers end the program on more
+void* allocate(size_t bytes) {
+  if (bytes > kLargestSmall) return allocate_large(bytes);
+  void* block = std::aligned_alloc(64, rounded(bytes));
   if (!block) throw OutOfMemory(bytes);
-  in_use += rounded(bytes);
   return block;
 }
-void deallocate(void* block, size_t bytes, Stream) noexcept {
-  in_use -= rounded(bytes);
+void deallocate(void* block, size_t bytes) noexcept {
+  if (bytes > kLargestSmall) return deallocate_large(block, bytes);
   std::free(block);
 }
-size_t reserved_bytes() { return in_use; }
-void empty_cache() {}
 
 #else
 
 namespace {
 
-// Never destroyed: threads may free after static destruction. In a forked child, what other threads had cached is lost.
-BlockPool& pool() {
-  static BlockPool& shared = []() -> BlockPool& {
-    auto* p = new BlockPool(host_memory());
-    hold_across_fork(p->mutex());
-    return *p;
-  }();
-  return shared;
-}
+SmallBlocks& small() { return host().small; }
 
 constexpr int kBatch = 64;
 constexpr int batch(int c) { return std::clamp(static_cast<int>((size_t{64} << 10) / class_bytes(c)), 1, kBatch); }
 constexpr int most(int c) { return std::clamp(static_cast<int>((size_t{2} << 20) / class_bytes(c)), 4, 1024); }
 
-struct Block {
-  Block* next;
+struct Link {
+  Link* next;
 };
 
 // One thread's free blocks. They change hands without a lock; a batch comes from the pool when a list is empty, and
 // half of a list goes back when it is long.
 struct Cache {
   struct List {
-    Block* head = nullptr;
+    Link* head = nullptr;
     int room;  // for how many more before some go back
   } lists[kSizeClasses];
 
@@ -76,7 +100,7 @@ struct Cache {
         blocks[n++] = list.head;
         list.head = list.head->next;
       }
-      pool().give(c, blocks, n);
+      small().give(c, blocks, n);
     }
   }
 };
@@ -101,45 +125,49 @@ bool make_cache() {
 }
 
 void* allocate_slow(size_t bytes) {
-  if (bytes > kLargestSmall || (!cache && !make_cache())) return pool().allocate(bytes);
+  if (bytes > kLargestSmall) return allocate_large(bytes);
+  void* one;
+  if (!cache && !make_cache()) return small().take(size_class(bytes), &one, 1), one;
   const int c = size_class(bytes);
   void* blocks[kBatch];
-  int n = pool().take(c, blocks, batch(c));
+  int n = small().take(c, blocks, batch(c));
   Cache::List& list = cache->lists[c];
   while (--n > 0) {
-    auto* block = static_cast<Block*>(blocks[n]);
+    auto* block = static_cast<Link*>(blocks[n]);
     block->next = list.head, list.head = block, --list.room;
   }
   return blocks[0];
 }
 
+void deallocate_slow(void* memory, size_t bytes) noexcept {
+  if (bytes > kLargestSmall) return deallocate_large(memory, bytes);
+  small().give(size_class(bytes), &memory, 1);
+}
+
 }  // namespace
 
-void* allocate(size_t bytes, Stream) {
+void* allocate(size_t bytes) {
   Cache* mine = cache;
   if (bytes > kLargestSmall || !mine) [[unlikely]]
     return allocate_slow(bytes);
   Cache::List& list = mine->lists[size_class(bytes)];
-  Block* block = list.head;
+  Link* block = list.head;
   if (!block) [[unlikely]]
     return allocate_slow(bytes);
   list.head = block->next, ++list.room;
   return block;
 }
 
-void deallocate(void* memory, size_t bytes, Stream) noexcept {
+void deallocate(void* memory, size_t bytes) noexcept {
   if (bytes > kLargestSmall || (!cache && !make_cache())) [[unlikely]]
-    return pool().deallocate(memory, bytes);
+    return deallocate_slow(memory, bytes);
   const int c = size_class(bytes);
   Cache::List& list = cache->lists[c];
-  auto* block = static_cast<Block*>(memory);
+  auto* block = static_cast<Link*>(memory);
   block->next = list.head, list.head = block;
   if (--list.room < 0) [[unlikely]]
     cache->give_back(c, most(c) / 2);
 }
-
-size_t reserved_bytes() { return pool().reserved_bytes(); }
-void empty_cache() { pool().empty_cache(); }
 
 #endif
 

@@ -16,5 +16,6 @@ void bind_threads(nanobind::module_&);
 void bind_gil(nanobind::module_&);
 void bind_device(nanobind::module_&);
 void bind_cuda(nanobind::module_&);
+void bind_memory(nanobind::module_&);
 
 }  // namespace perflab

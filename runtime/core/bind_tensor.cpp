@@ -4,6 +4,7 @@
 
 #include "allocator.h"
 #include "bind.h"
+#include "caching_allocator.h"
 #include "device.h"
 #include "modes.h"
 
@@ -130,7 +131,7 @@ bool set_grad_mode(bool on) { return std::exchange(grad_enabled, on && !(modes &
 
 nb::dict memory_stats() {
   nb::dict d;
-  d["allocated_bytes"] = live_storage_bytes(), d["reserved_bytes"] = reserved_bytes();
+  d["allocated_bytes"] = live_storage_bytes(), d["reserved_bytes"] = host_allocator().reserved_bytes();
   d["live_tensors"] = live_tensors(), d["live_nodes"] = live_nodes();
   return d;
 }
@@ -152,7 +153,6 @@ void bind_tensor(nb::module_& m) {
   m.def("is_grad_enabled", [] { return grad_enabled; });
   m.def("is_inference_mode_enabled", [] { return (modes & kInference) != 0; });
   m.def("memory_stats", memory_stats);
-  m.def("empty_cache", empty_cache);
 }
 
 }  // namespace perflab

@@ -33,13 +33,10 @@ struct BySize {  // and by stream before all
   bool operator()(const Block* a, Key k) const;
 };
 struct ByAddress {
-  using is_transparent = void;
   bool operator()(const Block* a, const Block* b) const;
-  bool operator()(const Block* a, const void* address) const;
 };
-// Blocks go from set to set with their nodes, so that nothing is allocated when one becomes free.
 using BlocksBySize = std::set<Block*, BySize>;
-using BlocksByAddress = std::set<Block*, ByAddress>;
+using BlocksByAddress = std::set<Block*, ByAddress>;  // its nodes are those of the other
 
 struct Segment {
   char* address;
@@ -62,13 +59,16 @@ struct Block {
   uint64_t free_since = 0;  // searches of its home when it became free, for the garbage collection
   Owner owner;
   std::vector<Stream> streams;   // others that use it
-  BlocksBySize::node_type node;  // while it is in no set
+  BlocksBySize::node_type node;  // while it is in no set of free blocks: becoming free allocates nothing
+  BlocksBySize::iterator place;  // in the set of mapped ones
+  Block* next_in_use = nullptr;
 
   Block();
   Stream stream() const { return segment->stream; }
   bool is_split() const { return prev || next; }
   bool is_free() const { return !used && pending == 0 && streams.empty(); }
   void put_after(Block* before) noexcept;  // as its neighbour
+  void renew() noexcept;                   // as if it were new; in no segment and no list
   void absorb_next() noexcept;             // which stands in no list any more
 };
 
@@ -84,6 +84,23 @@ struct FreeBlocks {
   void erase(Block*) noexcept;
 };
 
+// Blocks in use, found by their address.
+class BlocksInUse {
+ public:
+  void reserve_one();  // insert() cannot fail then
+  void insert(Block*) noexcept;
+  void erase(Block*) noexcept;
+  Block* find(const void* address);  // null: none
+
+ private:
+  Block** place(const void* address) {
+    return &heads_[(reinterpret_cast<uintptr_t>(address) >> 9) * 0x9E3779B97F4A7C15u >> shift_];
+  }
+  std::vector<Block*> heads_;
+  int shift_ = 64;
+  size_t size_ = 0;
+};
+
 inline bool BySize::operator()(const Block* a, const Block* b) const {
   return std::make_tuple(a->stream(), a->bytes, a->address) < std::make_tuple(b->stream(), b->bytes, b->address);
 }
@@ -91,6 +108,5 @@ inline bool BySize::operator()(const Block* a, Key k) const {
   return std::make_tuple(a->stream(), a->bytes) < std::make_tuple(k.stream, k.bytes);
 }
 inline bool ByAddress::operator()(const Block* a, const Block* b) const { return a->address < b->address; }
-inline bool ByAddress::operator()(const Block* a, const void* address) const { return a->address < address; }
 
 }  // namespace perflab

@@ -30,7 +30,8 @@ Block* CachingAllocator::allocate(size_t asked, Stream stream, uint32_t pool, Ow
   std::unique_lock lock(mutex_);
   if (asked > SIZE_MAX / 4) refuse(asked, asked);
   if (!spare_) spare_ = std::make_unique<Block>();
-  process_events();
+  used_.reserve_one();
+  if (!pending_.empty()) process_events();
   const size_t bytes = rounded(asked);
   Pool& from = pool_of(pool);
   const Request r{bytes, stream, bytes <= kLargestOfSmallPool ? from.small : from.large};
@@ -50,7 +51,7 @@ Block* CachingAllocator::allocate(size_t asked, Stream stream, uint32_t pool, Ow
   }
   cut(b, bytes);
   b->used = true, b->asked = asked, b->owner = owner;
-  used_.insert(std::move(b->node));
+  used_.insert(b);
   count(r.home, [&](PoolStats& s) {
     s.allocation.add(1), s.allocated_bytes.add(b->bytes), s.requested_bytes.add(asked);
     s.active.add(1), s.active_bytes.add(b->bytes);
@@ -61,7 +62,16 @@ Block* CachingAllocator::allocate(size_t asked, Stream stream, uint32_t pool, Ow
 
 void CachingAllocator::deallocate(Block* b) noexcept {
   std::lock_guard lock(mutex_);
-  b->node = used_.extract(b);
+  put_back(b);
+}
+
+void CachingAllocator::deallocate(const void* address) noexcept {
+  std::lock_guard lock(mutex_);
+  put_back(used_.find(address));
+}
+
+void CachingAllocator::put_back(Block* b) noexcept {
+  used_.erase(b);
   b->used = false;
   count(*b->segment->home, [&](PoolStats& s) {
     s.allocation.add(-1), s.allocated_bytes.add(-static_cast<int64_t>(b->bytes));
@@ -81,13 +91,12 @@ void CachingAllocator::deallocate(Block* b) noexcept {
   if (b->pending) return;
   const uint32_t pool = b->segment->home->pool;
   make_free(b);
-  retire(pool);
+  if (pool) retire(pool);
 }
 
 Block* CachingAllocator::find(const void* address) {
   std::lock_guard lock(mutex_);
-  auto at = used_.lower_bound(address);
-  return at != used_.end() && (*at)->address == address ? *at : nullptr;
+  return used_.find(address);
 }
 
 size_t CachingAllocator::rounded(size_t bytes) const {
@@ -134,15 +143,22 @@ Block* CachingAllocator::merged(Block* b) noexcept {
     Block* after = b->next;
     leave(after);
     b->absorb_next();
-    delete after;
+    discard(after);
   }
   if (joins(b->prev)) {
     Block* before = b->prev;
     leave(before);
     before->absorb_next();
-    delete std::exchange(b, before);
+    discard(std::exchange(b, before));
   }
   return b;
+}
+
+// Kept for the next cut: most frees undo one.
+void CachingAllocator::discard(Block* b) noexcept {
+  if (spare_) return delete b;
+  b->renew();
+  spare_.reset(b);
 }
 
 void CachingAllocator::make_free(Block* b) noexcept {
@@ -210,8 +226,8 @@ void CachingAllocator::wait_for_events(std::unique_lock<std::mutex>& lock) {
 // --- pools
 
 CachingAllocator::Pool& CachingAllocator::pool_of(uint32_t pool) {
-  auto p = pools_.find(pool);
-  return p == pools_.end() ? pools_.at(0) : p->second;
+  auto p = pool ? pools_.find(pool) : pools_.begin();
+  return p == pools_.end() ? pools_.begin()->second : p->second;
 }
 
 uint32_t CachingAllocator::make_pool() {

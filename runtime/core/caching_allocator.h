@@ -20,6 +20,8 @@ struct AllocatorOptions {
   bool expandable_segments = false;         // where the source has virtual memory
 };
 
+inline AllocatorOptions allocator_options;  // of allocators that are made from now on
+
 struct BlockState {  // of the snapshot
   uintptr_t address;
   size_t bytes, asked;
@@ -35,6 +37,10 @@ struct SegmentState {
   std::vector<BlockState> blocks;
 };
 
+struct FreeBytes {
+  size_t bytes, largest;  // of cached blocks
+};
+
 class CachingAllocator {
  public:
   CachingAllocator(MemorySource& source, int device, const AllocatorOptions& options = {});
@@ -44,13 +50,15 @@ class CachingAllocator {
   // Throws OutOfMemory when there is no more after all that is cached was given back.
   Block* allocate(size_t bytes, Stream stream = 0, uint32_t pool = 0, Owner owner = {});
   void deallocate(Block*) noexcept;
-  Block* find(const void* address);  // that begins there and is in use; null: none
+  void deallocate(const void* address) noexcept;  // of a block in use
+  Block* find(const void* address);               // that begins there and is in use; null: none
   // Once freed, the block is handed out again only when what is on that stream at that moment has been done.
   void record_stream(Block*, Stream);
 
   void empty_cache();            // waits for pending events, gives free segments back to the source
   void set_limit(size_t bytes);  // of what may be reserved; SIZE_MAX: none
   size_t reserved_bytes();
+  FreeBytes free_bytes();
   MemoryInfo info() { return source_.info(); }
   MemoryStats stats();
   void reset_peaks();
@@ -116,7 +124,9 @@ class CachingAllocator {
   void enter(Block*) noexcept;
   void leave(Block*) noexcept;
   Block* merged(Block*) noexcept;
+  void discard(Block*) noexcept;
   void make_free(Block*) noexcept;
+  void put_back(Block*) noexcept;
 
   void process_events() noexcept;
   void wait_for_events(std::unique_lock<std::mutex>&);
@@ -132,7 +142,7 @@ class CachingAllocator {
   std::map<char*, Segment> segments_;
   std::map<uint32_t, Pool> pools_;
   uint32_t last_pool_ = 0;
-  BlocksByAddress used_;
+  BlocksInUse used_;
   std::unique_ptr<Block> spare_;  // for the next cut: allocate() fails before it changes anything, or not at all
   std::map<Stream, std::deque<Pending>> pending_;
 };

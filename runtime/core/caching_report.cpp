@@ -25,6 +25,15 @@ size_t CachingAllocator::reserved_bytes() {
   return static_cast<size_t>(stats_.all.reserved_bytes.current);
 }
 
+FreeBytes CachingAllocator::free_bytes() {
+  std::lock_guard lock(mutex_);
+  FreeBytes f{0, 0};
+  for (const auto& [number, pool] : pools_)
+    for (const FreeBlocks* home : {&pool.small, &pool.large})
+      for (const Block* b : home->mapped) f.bytes += b->bytes, f.largest = std::max(f.largest, b->bytes);
+  return f;
+}
+
 MemoryStats CachingAllocator::stats() {
   std::lock_guard lock(mutex_);
   process_events();

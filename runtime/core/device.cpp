@@ -19,7 +19,7 @@ Device::Device(std::string name, std::unique_ptr<MemorySource> source)
     : name_(std::move(name)),
       number_(device_count()),
       source_(std::move(source)),
-      allocator_(std::make_unique<CachingAllocator>(*source_, number_)) {
+      allocator_(std::make_unique<CachingAllocator>(*source_, number_, allocator_options)) {
   if (number_ == kMostDevices)
     throw Error(ErrorKind::kDevice, "there are " + std::to_string(kMostDevices - 1) + " devices already");
 }
@@ -49,7 +49,7 @@ void give_back_on_device(Storage* s) {
 Storage* make_storage_on(int number, size_t bytes) {
   Device& d = device(number);
   const Stream stream = d.current_stream();
-  Block* block = d.allocator().allocate(std::max<size_t>(bytes, 1), stream, 0, {current_scope, 0});
+  Block* block = d.allocator().allocate(bytes, stream, current_pool[number], current_owner());
   Storage* s;
   try {
     s = adopt_storage(block->address, bytes, nullptr, give_back_on_device);

@@ -16,6 +16,9 @@ class CachingAllocator;
 
 constexpr int kMostDevices = 32;
 
+// The allocator's pool that this thread gets memory from, by device; 0: the default one.
+inline constinit thread_local uint32_t current_pool[kMostDevices] = {};
+
 // Work is done in the order of a stream, the calling thread's current one; calls return before it is done. What fails
 // then is thrown by the next call that waits.
 class Device {
@@ -41,7 +44,8 @@ class Device {
 
   // What comes on `waiting` begins when what is on `other` is done.
   virtual void wait(Stream waiting, Stream other) = 0;
-  virtual void synchronize() = 0;  // all streams
+  virtual void synchronize() = 0;                                      // all streams
+  virtual int stream_number(Stream s) { return static_cast<int>(s); }  // as traces name it
 
   Stream current_stream() const { return current_[number_]; }  // of this thread; 0: the default one
   void set_current_stream(Stream s) { current_[number_] = s; }

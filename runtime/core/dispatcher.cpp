@@ -5,6 +5,7 @@
 #include "device.h"
 #include "dispatch.h"
 #include "engine.h"
+#include "out_of_memory.h"
 #include "recorder.h"
 #include "shapes.h"
 
@@ -127,7 +128,9 @@ bool prepare(const Op& op, DType computed, In in, int nin, const Attrs& attrs, A
     retain(out[0].storage = in[0]->storage);
     return true;
   }
+  current_op = op.id + 1u;
   for (int k = 0; k < nout; ++k) out[k].fill_storage(quiet && k == 0);
+  current_op = 0;
   return true;
 }
 

@@ -4,11 +4,12 @@
 //   | t0     | t1     | t2     |kind |flags| name  | sequence | address | bytes |shapes |scope |
 //
 // t0, t1, t2  ticks of clock.h. op: begins, kernel begins, both end. node, annotation, step, composite, leaf: begin, 0,
-//             end. gil: asked, got, gave back. alloc and free: the moment in t0 and t2. edge: those of its node.
+//             end. gil: asked, got, gave back. alloc and free: the moment in t0 and t2, and in t1 no tick but the bytes
+//             of the block that serves them, rounded up. edge: those of its node.
 // name        op, node: op id. gil, annotation, composite: id of an interned string. step: its number.
 // sequence    op: the number of the autograd node that it made, 0 none. node: its number. edge: its node's.
-//             step: the number of the profile whose step it is.
-// address     op: its output's memory where it allocated it, alloc and free: the block. bytes: the size of that.
+//             step: the number of the profile whose step it is. alloc and free: the stream's number.
+// address     op: its output's memory where it allocated it, alloc and free: the block. bytes: as asked for.
 //             edge: the number of the node behind, or which leaf. leaf: which one.
 // launch, kernel: what starts work on a device, and the work. t0, t2: begin, end. sequence: the launch's number, the
 // same
@@ -35,6 +36,7 @@ enum class EventKind : uint16_t {
   kKernel
 };
 
+// flags of an alloc and a free: the device's number in bits 0-7, the pool's in bits 8-15.
 // flags of an op: backend in bits 0-2, dtype of the first output in bits 3-7, bit 8: it allocated that output.
 // kLaunched: a device runs the kernel, which has an event of its own.
 enum EventBackend : uint16_t { kView = 0, kNative = 1, kPythonKernel = 2, kLaunched = 4 };

@@ -1,6 +1,7 @@
 // Ops where a tensor is on a device: the same steps as on the CPU, but the kernel is launched and not waited for.
 #include "device.h"
 #include "dispatch.h"
+#include "out_of_memory.h"
 #include "recorder.h"
 
 namespace perflab {
@@ -71,14 +72,16 @@ bool may_donate(const Array& from, const Array& to, const Device& d) {
 }
 
 // Memory for the outputs; false: they have it, there is nothing to compute.
-bool give_memory(Device& d, const Array& first, Array* out, int nout, bool donate) {
+bool give_memory(const Op& op, Device& d, const Array& first, Array* out, int nout, bool donate) {
   if (out[0].storage) return false;
   if (donate && may_donate(first, out[0], d)) {
     out[0].data = first.data, out[0].device = first.device;
     retain(out[0].storage = first.storage);
     return true;
   }
+  current_op = op.id + 1u;
   for (int k = 0; k < nout; ++k) fill_storage_on(d.number(), out[k]);
+  current_op = 0;
   return true;
 }
 
@@ -90,7 +93,7 @@ void run_on_device(const Op& op, In in, int nin, const Attrs& attrs, Array* out,
   const int64_t t0 = is_recording() ? ticks() : 0;
   const Inputs typed(op, in, nin, attrs, d.number());
   infer(op, typed.computed, typed.get(), nin, attrs, out, nout);
-  const bool work = give_memory(d, *typed.get()[0], out, nout, donate && typed.get()[0] == in[0]);
+  const bool work = give_memory(op, d, *typed.get()[0], out, nout, donate && typed.get()[0] == in[0]);
   const int64_t t1 = t0 && work ? ticks() : 0;
   if (work) d.launch(op, typed.computed, typed.get(), nin, attrs, out, nout);
   if (t0) record_op(op, work ? kLaunched : kView, typed.get(), nin, out, false, t0, t1, sequence);
@@ -120,7 +123,7 @@ void run_into_on_device(const Op& op, In in, int nin, const Attrs& attrs, Array&
     result.alias(target);
     d.launch(op, typed.computed, typed.get(), nin, attrs, &result, 1);
   } else {
-    if (give_memory(d, *typed.get()[0], &result, 1, false))
+    if (give_memory(op, d, *typed.get()[0], &result, 1, false))
       d.launch(op, typed.computed, typed.get(), nin, attrs, &result, 1);
     copy_into(result, target);
   }

@@ -41,4 +41,5 @@ NB_MODULE(_core, m) {
   bind_gil(m);
   bind_device(m);
   bind_cuda(m);
+  bind_memory(m);
 }

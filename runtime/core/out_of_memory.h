@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <new>
+#include <string>
 #include <tuple>
 
 #include "source.h"
@@ -10,9 +11,15 @@ namespace perflab {
 
 struct Owner {         // who asked for a block
   uint32_t scope = 0;  // interned module path
-  uint32_t op = 0;     // its id + 1; 0: not an op
+  uint32_t op = 0;     // its id + 1; 0: no op
   bool operator<(const Owner& o) const { return std::tie(scope, op) < std::tie(o.scope, o.op); }
 };
+
+constexpr Owner kSlabs{0, UINT32_MAX};                  // memory that small blocks of the host are carved from
+inline constinit thread_local uint32_t current_op = 0;  // as an Owner's, while an op allocates
+Owner current_owner();
+std::string module_of(Owner);
+std::string op_of(Owner);
 
 struct OwnedBytes {
   Owner owner;
@@ -28,6 +35,8 @@ struct OutOfMemory : std::bad_alloc {
   size_t largest_free = 0, free = 0;  // cached blocks
   std::array<OwnedBytes, 3> owners;   // the largest ones
   explicit OutOfMemory(size_t bytes) : asked(bytes), rounded(bytes) {}
+  double fragmentation() const;  // share of the cached memory that lies outside the largest free block
 };
+std::string describe(const OutOfMemory&);
 
 }  // namespace perflab

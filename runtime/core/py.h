@@ -105,6 +105,7 @@ extern PyMethodDef recorder_functions[];
 // --- errors
 extern PyObject* error_types[7];  // by ErrorKind
 void set_error_hooks();
+extern PyObject* out_of_memory_type;
 PyObject* raise_current();  // the C++ exception in flight as Python's; returns null
 
 // --- the GIL

@@ -1,7 +1,6 @@
 #include <memory>
 #include <new>
 
-#include "allocator.h"
 #include "out_of_memory.h"
 #include "py.h"
 #include "sim_stream.h"
@@ -9,6 +8,7 @@
 namespace perflab {
 
 PyObject* error_types[7] = {};
+PyObject* out_of_memory_type = nullptr;
 
 namespace {
 
@@ -50,9 +50,7 @@ PyObject* raise_current() {
     PyObject* type = error_types[static_cast<int>(e.kind)];
     PyErr_SetString(type ? type : PyExc_RuntimeError, e.what());
   } catch (const OutOfMemory& e) {
-    PyErr_Format(PyExc_MemoryError,
-                 "no memory for %zu bytes (%zu are reserved): use smaller tensors, or let go of some first", e.asked,
-                 reserved_bytes());
+    PyErr_SetString(out_of_memory_type ? out_of_memory_type : PyExc_MemoryError, describe(e).c_str());
   } catch (const std::bad_alloc&) {
     PyErr_NoMemory();
   } catch (const std::exception& e) {

@@ -29,7 +29,7 @@ class SimDevice final : public Device {
   void synchronize() override;
 
   Stream new_stream();  // of a few: later ones share threads, as PyTorch's do
-  int stream_number(Stream);
+  int stream_number(Stream) override;
   bool is_idle(Stream);
   void synchronize(Stream);
   std::shared_ptr<SimMark> mark(Stream);

@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "poison.h"
+
 namespace perflab {
 namespace {
 
@@ -15,7 +17,10 @@ class HostMemory final : public MemorySource {
     if (begin) advise(begin, bytes);
     return begin;
   }
-  void unmap(void* memory, size_t bytes) noexcept override { munmap(memory, bytes); }
+  void unmap(void* memory, size_t bytes) noexcept override {
+    unpoison(memory, bytes);
+    munmap(memory, bytes);
+  }
   MemoryInfo info() noexcept override {
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     return {page * static_cast<size_t>(sysconf(_SC_AVPHYS_PAGES)), page * static_cast<size_t>(sysconf(_SC_PHYS_PAGES))};
@@ -30,6 +35,7 @@ class HostMemory final : public MemorySource {
     return true;
   }
   void unmap_at(void* at, size_t bytes) noexcept override {  // a fresh mapping in its place: the pages go back at once
+    unpoison(at, bytes);
     mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   }
 

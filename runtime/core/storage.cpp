@@ -3,16 +3,12 @@
 #include <new>
 
 #include "allocator.h"
-#include "live_count.h"
+#include "block.h"
+#include "device.h"
+#include "live_bytes.h"
 #include "recorder.h"
 
 namespace perflab {
-namespace {
-
-struct LiveBytes;
-void account(int64_t bytes) { LiveCount<LiveBytes>::add(bytes); }
-
-}  // namespace
 
 void record_memory(EventKind kind, const Storage* s) {
   if (!is_recording()) return;
@@ -21,12 +17,19 @@ void record_memory(EventKind kind, const Storage* s) {
   e.t0 = e.t2 = ticks();
   e.kind = kind, e.flags = s->device;
   e.address = reinterpret_cast<uint64_t>(s->data), e.bytes = s->bytes;
+  if (!s->device) {
+    e.t1 = static_cast<int64_t>(block_bytes(sizeof(Storage) + s->bytes));
+    return;
+  }
+  e.t1 = static_cast<int64_t>(s->block->bytes);
+  e.flags |= static_cast<uint16_t>(s->block->segment->home->pool << 8);
+  e.sequence = static_cast<uint64_t>(device(s->device).stream_number(s->stream));
 }
 
 Storage* make_storage(size_t bytes, bool quiet) {
   auto* s = new (allocate(sizeof(Storage) + bytes)) Storage;
   s->bytes = bytes, s->data = s + 1;
-  account(static_cast<int64_t>(bytes));
+  LiveBytes::add(static_cast<int64_t>(bytes));
   if (is_recording() && !quiet) [[unlikely]]
     record_memory(EventKind::kAlloc, s);
   return s;
@@ -45,10 +48,13 @@ void destroy(Storage* s) noexcept {
   }
   if (is_recording()) [[unlikely]]
     record_memory(EventKind::kFree, s);
-  account(-static_cast<int64_t>(s->bytes));
+  LiveBytes::remove(static_cast<int64_t>(s->bytes));
   deallocate(s, sizeof(Storage) + s->bytes);
 }
 
-int64_t live_storage_bytes() { return LiveCount<LiveBytes>::sum(); }
+int64_t live_storage_bytes() {
+  const LiveBytes::Totals t = LiveBytes::totals();
+  return t.added - t.freed;
+}
 
 }  // namespace perflab

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "allocator.h"
+#include "caching_allocator.h"
 #include "check.h"
 
 namespace perflab {
@@ -47,7 +48,7 @@ TEST(one_thread_allocates_and_frees_at_random) {
       drop(live.back());
       live.pop_back();
     }
-    if (step % 10'000 == 0) empty_cache();
+    if (step % 10'000 == 0) host_allocator().empty_cache();
   }
   for (auto& item : live) drop(item);
 }
@@ -100,9 +101,9 @@ TEST(a_thread_that_ends_gives_its_blocks_back) {
     for (void* p : blocks) deallocate(p, 100'000);
   };
   std::thread(churn).join();
-  const size_t before = reserved_bytes();
+  const size_t before = host_allocator().reserved_bytes();
   for (int i = 0; i < 20; ++i) std::thread(churn).join();
-  CHECK(reserved_bytes() == before);
+  CHECK(host_allocator().reserved_bytes() == before);
 }
 
 struct FreesAtTheEnd {
@@ -133,14 +134,14 @@ TEST(a_block_comes_back_at_once) {
 }
 
 TEST(an_emptied_cache_gives_large_blocks_back) {
-  empty_cache();
-  const size_t before = reserved_bytes();
+  host_allocator().empty_cache();
+  const size_t before = host_allocator().reserved_bytes();
   void* p = allocate(size_t{32} << 20);
-  CHECK(reserved_bytes() >= before + (size_t{32} << 20));
+  CHECK(host_allocator().reserved_bytes() >= before + (size_t{32} << 20));
   deallocate(p, size_t{32} << 20);
-  CHECK(reserved_bytes() > before);
-  empty_cache();
-  CHECK(reserved_bytes() == before);
+  CHECK(host_allocator().reserved_bytes() > before);
+  host_allocator().empty_cache();
+  CHECK(host_allocator().reserved_bytes() == before);
 }
 
 TEST(a_thread_keeps_little_of_what_others_made) {
@@ -148,11 +149,11 @@ TEST(a_thread_keeps_little_of_what_others_made) {
   for (int i = 0; i < 2'000; ++i) blocks.push_back(allocate(10'000));
   std::thread([&] {
     for (void* p : blocks) deallocate(p, 10'000);
-    const size_t before = reserved_bytes();
+    const size_t before = host_allocator().reserved_bytes();
     std::thread([&] {
       for (int i = 0; i < 1'500; ++i) blocks[static_cast<size_t>(i)] = allocate(10'000);
     }).join();
-    CHECK(reserved_bytes() == before);
+    CHECK(host_allocator().reserved_bytes() == before);
   }).join();
   for (int i = 0; i < 1'500; ++i) deallocate(blocks[static_cast<size_t>(i)], 10'000);
 }
