@@ -113,6 +113,7 @@ class _Steps:
             return
         self._named, step = True, optimizer.step
 
+        @functools.wraps(step)  # with what torch has noted on it
         def ended(_: Any, *args: Any, **kwargs: Any) -> Any:
             found = step(*args, **kwargs)
             if self._began:

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from .trace import Int64s
 
+UNCERTAINTY = "torchClockUncertaintyNanoseconds"  # metadata: how far moments of torch's may be off
+DRIFT = "torchClockDrift"  # metadata: how much faster than ours torch's clock ran; it is corrected
+
 Readings: TypeAlias = NDArray[np.int64]  # a row for each part: before it, between begin and end, behind it
 
 

@@ -8,12 +8,10 @@ from numpy.typing import NDArray
 
 from .analysis.among import among
 from .builder import TraceBuilder
-from .torch_clock import OtherClock, anchor
+from .torch_clock import DRIFT, UNCERTAINTY, OtherClock, anchor
 from .torch_recorder import CLOCK_PART, READINGS, TorchPiece, TorchRecord
 from .trace import ArgColumn, Args, Int64s, Trace
 
-UNCERTAINTY = "torchClockUncertaintyNanoseconds"  # metadata: how far moments of torch's may be off
-DRIFT = "torchClockDrift"  # metadata: how much faster than ours torch's clock ran; it is corrected
 _KEPT = ("deviceProperties", "distributedInfo")  # of torch's metadata
 _ITS_OWN = ("Traces", "Spans", "")  # "processes" in which Kineto speaks of itself
 

@@ -25,6 +25,7 @@ from ..analysis.tasks import CoroutineUse, LoopUse, coroutines, loops
 from ..analysis.threads import thread_name
 from ..ceilings import Ceilings
 from ..resident import PEAK
+from ..torch_clock import UNCERTAINTY
 from ..trace import Int64s, Json, Trace
 
 LISTED = 15  # rows of a list that names what costs most
@@ -120,7 +121,7 @@ class Answers:
 # Metadata that says what a trace lacks, or how it was recorded.
 _NOTES = (
     *("droppedEvents", "maxEvents", "budget", "shed", "reason"),
-    *("gil", "gilRefusal", "gilLost", "gilTrouble", "torchTrouble"),
+    *("gil", "gilRefusal", "gilLost", "gilTrouble", "torchTrouble", UNCERTAINTY),
     *("commit", "branch", "machine", "versions"),
 )
 _MOMENTS = 60

@@ -10,6 +10,7 @@ from ..analysis.memory import EARLIER
 from ..analysis.outliers import OutlierStep
 from ..analysis.parts import WORDS, part_shares
 from ..quantity import percent, plain
+from ..torch_clock import UNCERTAINTY
 from .answers import Answers
 from .process import garbage, gil, python, resident, tasks
 from .section import FEW, WIDEST, Section, Table, share, short, size, sparkline, time
@@ -36,7 +37,8 @@ def _overview(it: Answers) -> Section:
             "It has no steps: call prof.step() after each, or name their function to `perflab run --step`."
         )
     if it.recording_share:
-        sentences.append(f"Recording took {it.recording_share:.1%} of the steps' time.")
+        torch = ", and torch's recorder more" if UNCERTAINTY in it.notes else ""
+        sentences.append(f"Recording took {it.recording_share:.1%} of the steps' time{torch}.")
     sentences += lacks(it.notes)
     if "reason" in it.notes:
         sentences.append(f"Why it was saved: {it.notes['reason']}.")

@@ -21,7 +21,7 @@ from perflab.profiler.analysis.parts import PARTS, part_ns, step_parts
 from perflab.profiler.analysis.steps import steps
 from perflab.profiler.report.answers import answers
 from perflab.profiler.report.sections import sections
-from perflab.profiler.torch_track import DRIFT, UNCERTAINTY
+from perflab.profiler.torch_clock import DRIFT, UNCERTAINTY
 
 pytestmark = pytest.mark.torch
 

@@ -10,7 +10,7 @@ import pytest
 from perflab.profiler import Trace, chrome
 from perflab.profiler.analysis.parts import step_parts
 from perflab.profiler.analysis.steps import steps
-from perflab.profiler.torch_track import UNCERTAINTY
+from perflab.profiler.torch_clock import UNCERTAINTY
 
 pytestmark = pytest.mark.torch
 
@@ -47,6 +47,30 @@ def test_a_named_function_makes_the_steps(tmp_path: Path) -> None:
     begins = trace.slices.start[trace.select(name="aten::cross_entropy_loss")]
     for step, begin in zip(steps(trace), begins.tolist(), strict=True):
         assert step.start <= begin < step.start + step.duration
+
+
+def test_what_else_is_done_with_an_optimizer_works_as_without(tmp_path: Path) -> None:
+    (tmp_path / "schedules.py").write_text(
+        "import copy, pickle, warnings\n"
+        "import torch\n"
+        "warnings.simplefilter('error')\n"
+        "model = torch.nn.Linear(2, 2)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.5)\n"
+        "before = torch.optim.lr_scheduler.StepLR(optimizer, 2)\n"
+        "for number in range(4):\n"
+        "    model(torch.ones(1, 2)).sum().backward()\n"
+        "    optimizer.step(lambda: None) if number % 2 else optimizer.step()\n"
+        "    before.step()\n"
+        "    if not number:\n"
+        "        after = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)\n"
+        "pickle.dumps(optimizer)\n"
+        "copy.deepcopy(optimizer).step()\n"
+        "print(optimizer.param_groups[0]['lr'])\n"
+    )
+    plain = subprocess.run([sys.executable, "schedules.py"], cwd=tmp_path, capture_output=True, text=True)
+    done, trace = run(tmp_path, "schedules.py")
+    assert (done.returncode, done.stdout) == (0, plain.stdout), done.stderr + plain.stderr
+    assert [step.number for step in steps(trace)][:2] == [0, 1]
 
 
 def test_a_program_that_profiles_itself_with_torch_keeps_its_profile(tmp_path: Path) -> None:
