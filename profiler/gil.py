@@ -35,7 +35,7 @@ class GilRecorder:
 
     def read(self) -> GilRecord:
         """What was recorded so far; nothing after stop(), and in a child of os.fork()."""
-        return self._record(self._trace.read if self._trace else None)
+        return self._record(self._trace.read if self._trace is not None else None)
 
     def forget(self, tick: int) -> None:
         """What ended before `tick` is not wanted any longer; it goes when nobody else traces."""
@@ -44,7 +44,7 @@ class GilRecorder:
 
     def stop(self) -> GilRecord:
         """The same as read(), and the end."""
-        return self._record(self._trace.stop if self._trace else None)
+        return self._record(self._trace.stop if self._trace is not None else None)
 
     def _record(self, traced: Callable[[], tuple[NDArray[np.uint8], int, str]] | None) -> GilRecord:
         if traced is None:
