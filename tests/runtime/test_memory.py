@@ -201,3 +201,33 @@ def test_training_in_steady_state_asks_for_no_memory(device: str) -> None:
         device,
     )
     assert told == "True True"
+
+
+def test_events_tell_size_device_pool_and_stream() -> None:
+    told = in_a_process("""
+        import numpy as np
+        from perflab.runtime import _core
+        pool, number = memory.MemPool("sim"), rt.device("sim").number
+        stream = _core.sim_new_stream(0)
+        _core.set_current_stream(number, stream)
+        _core.recorder_start(10_000)
+        with memory.use_mem_pool(pool):
+            tensors = [rt.empty(1000), rt.empty(3 * MIB), rt.ones(1000).to("sim")]
+        addresses = [_core.storage(t)[0] for t in tensors]
+        del tensors
+        _core.recorder_stop()
+        events = np.concatenate([e for _, e in _core.recorder_drain()])
+        names = {number | pool.id[1] << 8: "pool", 0: "cpu"}, {_core.sim_stream_number(0, stream): "stream", 0: "0"}
+        for address in addresses:
+            for e in events[(events["address"] == address) & np.isin(events["kind"], (3, 4))]:
+                flags, stream = names[0][int(e["flags"])], names[1][int(e["sequence"])]
+                print(e["kind"], e["bytes"], e["t1"], flags, stream)
+    """)
+    assert told.split("\n") == [
+        "3 4000 4160 cpu 0",
+        "4 4000 4160 cpu 0",
+        "3 12582912 12583424 cpu 0",
+        "4 12582912 12583424 cpu 0",
+        "3 4000 4096 pool stream",
+        "4 4000 4096 pool stream",
+    ]
