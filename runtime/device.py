@@ -10,14 +10,15 @@ from .errors import ArgumentError
 from .presence import missing_for_cuda
 
 # By type: the core's number of the device with an index, which is made when it is asked for first.
-_NUMBERS: dict[str, Callable[[int], int]] = {"cpu": lambda index: 0, "sim": _core.sim_device}
-_INDICES = {"cpu": 1, "sim": 8}  # how many there can be
+_NUMBERS: dict[str, Callable[[int], int]] = {"cpu": lambda index: 0, "sim": _core.sim_device, "cuda": _core.cuda_row}
+_INDICES = {"cpu": 1, "sim": 8, "cuda": 16}  # how many there can be
 
 
 class Device:
     """A device, as PyTorch and the array API name it: `Device("cpu")`, `Device("sim:0")`, `Device("sim", 0)`.
 
-    It equals the string that names it. Without an index, "sim" is the first: "sim:0". Raises ArgumentError for a device
+    It equals the string that names it. Without an index, "sim" is the first: "sim:0",
+    and "cuda" the current one. Raises ArgumentError for a device
     that is not there.
     """
 
@@ -26,13 +27,14 @@ class Device:
     def __init__(self, name: "str | Device", index: int | None = None) -> None:
         wanted = str(name) if index is None else f"{name}:{index}"
         found = re.fullmatch(r"([a-z]+)(?::(\d+))?", wanted)
+        if missing := found and found[1] == "cuda" and missing_for_cuda():
+            raise ArgumentError(f"device '{wanted}' is not there: {missing}")
         if not found or found[1] not in _NUMBERS or int(found[2] or 0) >= _INDICES[found[1]]:
-            if missing := found and found[1] == "cuda" and missing_for_cuda():
-                raise ArgumentError(f"device '{wanted}' is not there: {missing}")
             known = ", ".join(f"'{kind}'" for kind in _NUMBERS)
             raise ArgumentError(f"device '{wanted}' is not there: use one of {known}, with an index as in 'sim:0'")
         self.type = found[1]
-        self.index = None if self.type == "cpu" else int(found[2] or 0)
+        first = _core.cuda_current_device() if self.type == "cuda" else 0
+        self.index = None if self.type == "cpu" else first if found[2] is None else int(found[2])
         self.number = _NUMBERS[self.type](self.index or 0)
 
     def __eq__(self, other: object) -> bool:

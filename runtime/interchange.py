@@ -7,7 +7,7 @@ import numpy as np
 from . import _core
 from ._core import Tensor
 from .creation import copied, from_numpy
-from .device import as_device
+from .device import as_device, device_of
 from .errors import AutogradError
 from .ops.cast import moved
 from .spec import bfloat16, uint16
@@ -36,6 +36,25 @@ def array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarr
             raise ValueError(f"a {self.dtype.name} tensor cannot be shown as {dtype} without a copy")
         return shown.astype(dtype)
     return shown.copy() if copy else shown
+
+
+def cuda_array(self: Tensor) -> dict[str, Any]:
+    """`__cuda_array_interface__`, version 3: how CuPy and others see the memory. AttributeError where there is none."""
+    device = device_of(self._device)
+    if device.type != "cuda":
+        raise AttributeError(f"the memory is on {device}, not on a CUDA device: use to('cuda') first")
+    if self.dtype is bfloat16:
+        raise AttributeError("bfloat16 has no name in __cuda_array_interface__: convert it with float() first")
+    if self.requires_grad:
+        raise AttributeError("a tensor that requires grad is not shown to others: use detach() first")
+    return {
+        "shape": self.shape,
+        "typestr": self.dtype.numpy.str,
+        "data": (self.data_ptr(), False),
+        "version": 3,
+        "strides": tuple(self.dtype.itemsize * step for step in self.stride()),
+        "stream": _core.current_stream(self._device) or 1,  # 1: the default stream
+    }
 
 
 def dlpack(

@@ -332,10 +332,18 @@ def _infer(
     return [(spec.shape, spec.dtype.code) for spec in (found if op.several else (found,))]
 
 
+BODIES_ON_CUDA: list[Callable[..., None]] = []  # what runs them, where there is something (cuda/bodies.py)
+
+
 def _run_body(op: Op, inputs: Sequence[Any], attributes: dict[str, Any], outputs: Sequence[Any]) -> None:
     for i, tensor in enumerate(inputs):
         if op.input(i).cast and tensor.dtype.kind not in op.kinds:
             raise DTypeError(f"{op.name}: not defined for {tensor.dtype.name}: convert the input with astype first")
+    if outputs[0]._device:
+        try:
+            return BODIES_ON_CUDA[0](op, inputs, attributes, outputs)
+        except PerflabError as error:
+            raise _naming(op, error) from None
     arrays = [Spec(t.shape, t.dtype) if op.input(i).like else op.along(_widened(t)) for i, t in enumerate(inputs)]
     updated = None
     if op.updates and arrays[0].dtype == inputs[0].dtype.numpy:  # not widened

@@ -292,6 +292,7 @@ def _install() -> None:
         "to": to,
         "to_device": to_device,
         "cpu": lambda self: moved(self, 0),
+        "cuda": _cuda,
         "is_cpu": property(lambda self: self._device == 0, doc="Whether the memory is on the CPU."),
         "untyped_storage": untyped_storage,
         "is_floating_point": is_floating_point,
@@ -301,6 +302,7 @@ def _install() -> None:
         "__array_ufunc__": None,  # NumPy's arrays and scalars leave operators with tensors to them
         "__array_namespace__": _namespace,
         "__dlpack__": interchange.dlpack,
+        "__cuda_array_interface__": property(interchange.cuda_array),
         "__dlpack_device__": interchange.dlpack_device,
         "__copy__": _copy,
         "__deepcopy__": _deepcopy,
@@ -321,6 +323,12 @@ def _install() -> None:
     }
     for name, value in own.items():
         setattr(Tensor, name, value)
+
+
+def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """The tensor on a CUDA device, by default the current one."""
+    chosen = f"cuda:{device}" if isinstance(device, int) else device or "cuda"
+    return to(self, as_device(chosen), non_blocking=non_blocking)
 
 
 def _transposed(self: Tensor) -> Tensor:

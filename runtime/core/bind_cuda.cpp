@@ -3,7 +3,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "bind.h"
-#include "cuda_device.h"
+#include "cuda_gpu.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -24,11 +24,16 @@ std::tuple<size_t, size_t> memory_info(int device) {
   return {free, total};
 }
 
-void launch(int device, uintptr_t function, std::tuple<unsigned, unsigned, unsigned> grid, unsigned threads,
-            nb::bytes parameters) {
-  auto [x, y, z] = grid;
-  void* arguments[] = {const_cast<char*>(parameters.c_str())};
-  cuda::launch(device, function, {x, y, z}, threads, 0, arguments);
+PyObject* kernel_callback = nullptr;  // runtime/cuda/build.py; held for ever
+
+uintptr_t ask_kernel(int index, const std::string& name) {
+  Gil gil("kernel " + name);
+  try {
+    return nb::cast<uintptr_t>(nb::borrow(kernel_callback)(index, name));
+  } catch (nb::python_error& e) {
+    e.restore();
+    throw PythonError();
+  }
 }
 
 }  // namespace
@@ -40,13 +45,9 @@ void bind_cuda(nb::module_& m) {
   m.def("cuda_describe", describe, "device"_a);
   m.def("cuda_current_device", cuda::current_device);
   m.def("cuda_set_device", cuda::set_device, "device"_a);
-  m.def("cuda_synchronize", cuda::synchronize, "device"_a, Waiting());
   m.def("cuda_memory_info", memory_info, "device"_a);
   m.def("cuda_new_stream", cuda::new_stream, "device"_a, "urgent"_a);
-  m.def("cuda_current_stream", cuda::current_stream, "device"_a);
-  m.def("cuda_set_current_stream", cuda::set_current_stream, "device"_a, "stream"_a);
   m.def("cuda_stream_done", cuda::stream_done, "device"_a, "stream"_a);
-  m.def("cuda_synchronize_stream", cuda::synchronize_stream, "device"_a, "stream"_a, Waiting());
   m.def("cuda_stream_waits", cuda::stream_waits, "device"_a, "stream"_a, "event"_a);
   m.def("cuda_new_event", cuda::new_event, "device"_a, "timed"_a);
   m.def("cuda_drop_event", cuda::drop_event, "device"_a, "event"_a);
@@ -58,7 +59,17 @@ void bind_cuda(nb::module_& m) {
       "cuda_load_function",
       [](int device, nb::bytes image, const char* name) { return cuda::load_function(device, image.c_str(), name); },
       "device"_a, "image"_a, "name"_a);
-  m.def("cuda_launch", launch, "device"_a, "function"_a, "grid"_a, "threads"_a, "parameters"_a);
+  m.def("cuda_row", [](int index) { return cuda::gpu(index).number(); }, "index"_a);
+  m.def("cuda_synchronize", [](int index) { cuda::gpu(index).synchronize(); }, "index"_a);
+  m.def("cuda_synchronize_stream", [](int index, Stream s) { cuda::gpu(index).synchronize(s); }, "index"_a, "stream"_a);
+  m.def("cuda_set_kernel_callback", [](nb::object f) {
+    kernel_callback = f.release().ptr();
+    cuda::build_kernel = ask_kernel;
+  });
+  m.def("cuda_allocator_functions", [] {
+    return std::tuple{reinterpret_cast<uintptr_t>(cuda::allocate_for_cupy),
+                      reinterpret_cast<uintptr_t>(cuda::deallocate_for_cupy)};
+  });
 }
 
 }  // namespace perflab

@@ -41,8 +41,8 @@ int64_t elements_of(const ParameterLists& lists) {
 }
 
 // The same step as work of the device where all of these arrays are.
-template <class F>
-void update_on_device(const char* name, const ParameterLists& lists, F step) {
+template <class Options>
+void update_on_device(const char* name, const ParameterLists& lists, const Options& options) {
   Device& d = device(lists[0][0]->device);
   std::vector<Array> flat;
   for (const auto& list : lists)
@@ -53,29 +53,30 @@ void update_on_device(const char* name, const ParameterLists& lists, F step) {
                                             ": move the optimizer's state with to()");
       flat.emplace_back(*a);
     }
+  if (d.update(lists, options)) return;
   constexpr int64_t kFlopsEach = 4;  // of an element, for each list
   d.call(name, std::move(flat), kFlopsEach * static_cast<int64_t>(lists.size()) * elements_of(lists),
-         [step, n = lists[0].size()](std::span<Array> all) {
+         [options, n = lists[0].size()](std::span<Array> all) {
            ParameterLists there;
            for (size_t at = 0; at < all.size(); at += n) {
              there.emplace_back();
              for (Array& a : all.subspan(at, n)) there.back().push_back(&a);
            }
-           step(there);
+           update_step(there, options);
          });
 }
 
-// Runs step(lists), which changes all of these arrays but the gradients: in the trace under this name, and without the
-// GIL where it is long.
-template <class F>
-void update(const char* name, const ParameterLists& lists, F step) {
+// Runs the step with these options, which changes all of these arrays but the gradients: in the trace under this name,
+// and without the GIL where it is long.
+template <class Options>
+void update(const char* name, const ParameterLists& lists, const Options& options) {
   int64_t t0 = is_recording() ? ticks() : 0;
   if (!lists[0].empty() && lists[0][0]->device) {
-    update_on_device(name, lists, step);
+    update_on_device(name, lists, options);
   } else {
     LateGil gil;
     if (elements_of(lists) > 1 << 18 && release_gil) release_gil();
-    step(lists);
+    update_step(lists, options);
   }
   for (size_t k = 0; k < lists.size(); ++k)
     for (Array* a : lists[k])
@@ -91,38 +92,32 @@ void update(const char* name, const ParameterLists& lists, F step) {
 void sgd(nb::list tensors, double lr, double momentum, double dampening, double weight_decay, bool nesterov,
          bool maximize, bool first) {
   auto lists = lists_of(tensors, 2, 3);
-  update("sgd_step", lists, [=](const ParameterLists& lists) {
-    sgd_step(lists, {lr, momentum, dampening, weight_decay, nesterov, maximize, first});
-  });
+  update("sgd_step", lists, SgdOptions{lr, momentum, dampening, weight_decay, nesterov, maximize, first});
 }
 
 void adam(nb::list tensors, int64_t step, double lr, double beta1, double beta2, double eps, double weight_decay,
           bool maximize, bool decoupled) {
   auto lists = lists_of(tensors, 4, 5);
-  update(decoupled ? "adamw_step" : "adam_step", lists, [=](const ParameterLists& lists) {
-    adam_step(lists, {lr, beta1, beta2, eps, weight_decay, step, maximize, decoupled});
-  });
+  update(decoupled ? "adamw_step" : "adam_step", lists,
+         AdamOptions{lr, beta1, beta2, eps, weight_decay, step, maximize, decoupled});
 }
 
 void rmsprop(nb::list tensors, double lr, double alpha, double eps, double weight_decay, double momentum, bool centered,
              bool maximize) {
   size_t count = 3 + size_t{momentum != 0} + size_t{centered};
   auto lists = lists_of(tensors, count, count);
-  update("rmsprop_step", lists, [=](const ParameterLists& lists) {
-    rmsprop_step(lists, {lr, alpha, eps, weight_decay, momentum, centered, maximize});
-  });
+  update("rmsprop_step", lists, RmspropOptions{lr, alpha, eps, weight_decay, momentum, centered, maximize});
 }
 
 void adagrad(nb::list tensors, double lr, double eps, double weight_decay, bool maximize) {
   auto lists = lists_of(tensors, 3, 3);
-  update("adagrad_step", lists,
-         [=](const ParameterLists& lists) { adagrad_step(lists, {lr, eps, weight_decay, maximize}); });
+  update("adagrad_step", lists, AdagradOptions{lr, eps, weight_decay, maximize});
 }
 
 bool unscale_gradients(nb::list grads, double factor) {
   ParameterLists lists{arrays(grads)};
   auto found = std::make_shared<bool>(false);
-  update("unscale", lists, [=](const ParameterLists& there) { *found = unscale(there[0], factor); });
+  update("unscale", lists, UnscaleOptions{factor, found});
   if (!lists[0].empty() && lists[0][0]->device) device(lists[0][0]->device).synchronize();
   return *found;
 }

@@ -38,7 +38,6 @@ Device& device_at(int device) {
 }
 
 thread_local int chosen = 0, entered = -1;
-thread_local std::array<uintptr_t, kMaxDevices> streams{};
 
 Handle handle(uintptr_t h) { return reinterpret_cast<Handle>(h); }
 
@@ -66,9 +65,13 @@ Description describe(int device) {
   check(d.device_name(name, sizeof name - 1, number), "cuDeviceGetName");
   found.name = name;
   check(d.device_memory(&found.memory, number), "cuDeviceTotalMem");
-  for (auto [to, what] :
-       {std::pair{&found.major, kMajor}, {&found.minor, kMinor}, {&found.multiprocessors, kMultiprocessors}})
+  int virtual_memory = 0;
+  for (auto [to, what] : {std::pair{&found.major, kMajor},
+                          {&found.minor, kMinor},
+                          {&found.multiprocessors, kMultiprocessors},
+                          {&virtual_memory, kVirtualMemory}})
     check(d.attribute(to, what, number), "cuDeviceGetAttribute");
+  found.virtual_memory = virtual_memory != 0;
   return found;
 }
 
@@ -109,9 +112,6 @@ uintptr_t new_stream(int device, bool urgent) {
   }
   return reinterpret_cast<uintptr_t>(stream);
 }
-
-uintptr_t current_stream(int device) { return streams.at(device); }
-void set_current_stream(int device, uintptr_t stream) { streams.at(device) = stream; }
 
 bool stream_done(int device, uintptr_t stream) {
   enter(device);
@@ -174,10 +174,9 @@ uintptr_t load_function(int device, const void* image, const char* name) {
   return reinterpret_cast<uintptr_t>(function);
 }
 
-void launch(int device, uintptr_t function, Grid grid, unsigned threads, unsigned shared_bytes, void** arguments) {
+void launch(int device, uintptr_t function, unsigned blocks, unsigned threads, uintptr_t stream, void** arguments) {
   enter(device);
-  check(driver().launch(handle(function), grid.x, grid.y, grid.z, threads, 1, 1, shared_bytes,
-                        handle(current_stream(device)), arguments, nullptr),
+  check(driver().launch(handle(function), blocks, 1, 1, threads, 1, 1, 0, handle(stream), arguments, nullptr),
         "cuLaunchKernel");
 }
 

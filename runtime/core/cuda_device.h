@@ -13,6 +13,7 @@ struct Description {
   size_t memory;
   int major, minor;  // of the compute capability
   int multiprocessors;
+  bool virtual_memory;
 };
 
 int device_count();                // 0 without a driver
@@ -27,8 +28,6 @@ void memory_info(int device, size_t& free, size_t& total);
 // again and again they come round, as in PyTorch. Handle 0 is the default stream.
 constexpr int kStreams = 32;  // of each device and priority
 uintptr_t new_stream(int device, bool urgent);
-uintptr_t current_stream(int device);  // this thread's
-void set_current_stream(int device, uintptr_t stream);
 bool stream_done(int device, uintptr_t stream);
 void synchronize_stream(int device, uintptr_t stream);
 void stream_waits(int device, uintptr_t stream, uintptr_t event);
@@ -40,11 +39,8 @@ bool event_passed(int device, uintptr_t event);
 void synchronize_event(int device, uintptr_t event);
 double elapsed_ms(int device, uintptr_t begin, uintptr_t end);
 
-struct Grid {
-  unsigned x = 1, y = 1, z = 1;
-};
 uintptr_t load_function(int device, const void* image,
                         const char* name);  // the image: PTX that ends with a 0, or a cubin
-void launch(int device, uintptr_t function, Grid grid, unsigned threads, unsigned shared_bytes, void** arguments);
+void launch(int device, uintptr_t function, unsigned blocks, unsigned threads, uintptr_t stream, void** arguments);
 
 }  // namespace perflab::cuda

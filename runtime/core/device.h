@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/optimizer.h"
 #include "op.h"
 
 namespace perflab {
@@ -41,6 +42,8 @@ class Device {
   // that the CPU can reach. Throws Error(kDevice) where there is no such way.
   using Function = std::function<void(std::span<Array>)>;
   virtual void call(const char* name, std::vector<Array> arrays, int64_t flops, Function) = 0;
+  // An optimizer's step by a kernel of the device. False: it has none for these arrays, and call() serves.
+  virtual bool update(const ParameterLists&, const UpdateOptions&) { return false; }
 
   // What comes on `waiting` begins when what is on `other` is done.
   virtual void wait(Stream waiting, Stream other) = 0;

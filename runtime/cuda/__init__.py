@@ -4,6 +4,9 @@ Nothing is imported or started before it is asked for, and where there is no GPU
 `is_available()` is False. What needs one raises DeviceError, which says what is missing.
 """
 
+from .. import _core
+from ..registry import BODIES_ON_CUDA
+from . import bodies, build
 from .devices import (
     DeviceProperties,
     current_device,
@@ -37,3 +40,6 @@ __all__ = [
     "stream",
     "synchronize",
 ]
+
+_core.cuda_set_kernel_callback(build.function)
+BODIES_ON_CUDA.append(bodies.run)

@@ -47,6 +47,15 @@ def version() -> tuple[int, int]:
     return major.value, minor.value
 
 
+def architectures() -> list[int]:
+    """What it compiles machine code for: 90 is compute capability 9.0."""
+    count = c_int()
+    _check(_library().nvrtcGetNumSupportedArchs(byref(count)), "nvrtcGetNumSupportedArchs")
+    found = (c_int * count.value)()
+    _check(_library().nvrtcGetSupportedArchs(found), "nvrtcGetSupportedArchs")
+    return list(found)
+
+
 def _check(result: int, call: str, log: str = "") -> None:
     if result:
         explain = _library().nvrtcGetErrorString

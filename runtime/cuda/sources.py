@@ -35,11 +35,10 @@ class Kernel:
     parameters: str
     body: str
     template: str = ""
-    before: str = ""
 
     @property
     def text(self) -> str:
-        return f"{self.before}KERNEL({self.name}, {self.parameters}) {{ {self.body} }}\n"
+        return f"KERNEL({self.name}, {self.parameters}) {{ {self.body} }}\n"
 
 
 @dataclass(frozen=True)
@@ -122,14 +121,14 @@ def pointwise_kernel(op: Op, dtype: DType) -> Kernel:
     result = "bool" if op.dtype == "bool" else _TYPES[dtype.name]
     lines.append(f"Store<{result}>::to(place(p.w, 0, at), {source.format(**names)});")
     body = f"each<{1 + len(op.inputs)}>(p.w, [&](const i64* at) {{ {' '.join(lines)} }});"
-    return Kernel(f"{op.name}_{dtype.name}", "Pointwise", body, "pointwise")
+    return Kernel(f"{op.name}_{dtype.name}", "Pointwise", body)
 
 
 def copy_kernel(source: DType, target: DType) -> Kernel:
     """Copying with a change of dtype, any strides on both sides."""
     to = f"Store<{_TYPES[target.name]}>::to(place(p.w, 0, at), operand<{_TYPES[source.name]}>(p.w, 1, at));"
     body = f"each<2>(p.w, [&](const i64* at) {{ {to} }});"
-    return Kernel(f"copy_{source.name}_{target.name}", "Pointwise", body, "pointwise")
+    return Kernel(f"copy_{source.name}_{target.name}", "Pointwise", body)
 
 
 def template_kernel(name: str, dtype: DType) -> Kernel:
@@ -170,5 +169,5 @@ def _file(name: str) -> str:
 
 def unit(kernels: list[Kernel]) -> str:
     """One text to compile, with everything that the kernels need."""
-    files = ["prelude", *sorted({k.template for k in kernels})]
+    files = ["parameters", "prelude", *sorted({k.template for k in kernels} - {""})]
     return "\n".join([*map(_file, files), *(k.text for k in kernels)])

@@ -66,6 +66,10 @@ class Stream:
         stream._index, stream.cuda_stream, stream._before = index, handle, []
         return stream
 
+    @property
+    def _row(self) -> int:
+        return _core.cuda_row(self._index)
+
     def query(self) -> bool:
         """Whether all that it was given is done."""
         return _core.cuda_stream_done(self._index, self.cuda_stream)
@@ -91,12 +95,12 @@ class Stream:
         self.wait_event(stream.record_event())
 
     def __enter__(self) -> Self:
-        self._before.append(_core.cuda_current_stream(self._index))
-        _core.cuda_set_current_stream(self._index, self.cuda_stream)
+        self._before.append(_core.current_stream(self._row))
+        _core.set_current_stream(self._row, self.cuda_stream)
         return self
 
     def __exit__(self, *error: object) -> None:
-        _core.cuda_set_current_stream(self._index, self._before.pop())
+        _core.set_current_stream(self._row, self._before.pop())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Stream) and (self._index, self.cuda_stream) == (other._index, other.cuda_stream)
@@ -111,7 +115,7 @@ class Stream:
 def current_stream(device: Any = None) -> Stream:
     """The stream that takes this thread's work on the device."""
     index = index_of(device)
-    return Stream._of(index, _core.cuda_current_stream(index))
+    return Stream._of(index, _core.current_stream(_core.cuda_row(index)))
 
 
 def default_stream(device: Any = None) -> Stream:

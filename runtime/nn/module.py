@@ -295,6 +295,10 @@ class Module(Hooked):
         """Convert the floating-point parameters and buffers to bfloat16."""
         return self.to(dtype="bfloat16")
 
+    def cuda(self, device: Any = None) -> Self:
+        """Move the parameters and buffers to a CUDA device, by default the current one."""
+        return self.to(device=f"cuda:{device}" if isinstance(device, int) else device or "cuda")
+
     def cpu(self) -> Self:
         """Move parameters and buffers to the CPU."""
         return self.to("cpu")

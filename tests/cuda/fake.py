@@ -6,21 +6,28 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .shim import HERE, compiler
+from .shim import HERE, Shim, compiler
 
 _BEGIN = """
 import ctypes, json, sys
-from perflab.runtime import _core, presence
-library = sys.argv[1]
-if wrong := _core.cuda_open(library):
-    raise SystemExit(wrong)
-presence.missing_for_cuda = lambda: ""
 from perflab import runtime as rt
-import perflab.runtime.cuda.devices as devices
-devices.missing_for_cuda = lambda: ""
+from perflab.runtime import _core, presence
+from perflab.runtime.cuda import build
+library = presence._DRIVER = sys.argv[1]
+presence.find_spec = lambda name: name  # CuPy is not needed
+if sys.argv[2:]:  # kernels compiled for the host
+    paths = json.load(open(sys.argv[2]))
+    build.machine_code = lambda kernel, arch: (paths[kernel.name] + "\\0").encode()
 fake = ctypes.CDLL(library)
 fake.fake_calls.restype = fake.fake_pending.restype = fake.fake_used.restype = ctypes.c_longlong
 calls = lambda name: fake.fake_calls(name.encode())
+pending = fake.fake_pending
+"""
+# With a CuPy that is NumPy.
+WITH_CUPY = f"""
+sys.path.insert(0, {str(HERE)!r})
+import fake_cupy
+cupy = sys.modules["cupy"] = fake_cupy.module(fake)
 """
 
 
@@ -41,9 +48,10 @@ def build(folder: Path) -> Path:
     return target
 
 
-def run(driver: Path, program: str, *arguments: str) -> Any:
-    """What the program leaves in `told`."""
+def run(driver: Path, program: str, shim: Shim | None = None) -> Any:
+    """What the program leaves in `told`. shim: the kernels that it can launch."""
     text = f"{_BEGIN}\n{program}\nprint(json.dumps(told))"
-    done = subprocess.run([sys.executable, "-c", text, str(driver), *arguments], capture_output=True, text=True)
+    index = [] if shim is None else [str(shim.index)]
+    done = subprocess.run([sys.executable, "-c", text, str(driver), *index], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])

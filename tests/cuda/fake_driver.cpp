@@ -81,11 +81,13 @@ bool is_pinned(uint64_t p) {
 
 }  // namespace
 
-#define CALL(name, ...)                         \
-  extern "C" int name(__VA_ARGS__) {            \
-    std::scoped_lock lock(mutex);               \
+#define CALL(name, ...)              \
+  extern "C" int name(__VA_ARGS__) { \
+    std::scoped_lock lock(mutex);    \
     ++calls[#name];
-#define END return 0; }
+#define END \
+  return 0; \
+  }
 
 // --- for the tests
 extern "C" void fake_set(const char* what, long long value) {
@@ -110,32 +112,37 @@ extern "C" long long fake_used(int device) { return static_cast<long long>(used[
 CALL(cuInit, unsigned) {
   if (const char* n = std::getenv("FAKE_CUDA_DEVICES")) count = std::atoi(n);
   if (count < 0) return kNoDevice;
-} END
-CALL(cuDriverGetVersion, int* v) { *v = 12090; } END
-CALL(cuGetErrorName, int e, const char** to) {
-  *to = e == kOutOfMemory ? "CUDA_ERROR_OUT_OF_MEMORY" : e == kNoDevice ? "CUDA_ERROR_NO_DEVICE"
-      : e == kInvalidValue ? "CUDA_ERROR_INVALID_VALUE" : e == kNotFound ? "CUDA_ERROR_NOT_FOUND" : "CUDA_ERROR_UNKNOWN";
-} END
-CALL(cuGetErrorString, int e, const char** to) { *to = e == kNoDevice ? "no CUDA-capable device is detected" : "it was made so"; } END
-CALL(cuDeviceGetCount, int* n) { *n = count; } END
-CALL(cuDeviceGet, int* d, int i) { *d = i; } END
-CALL(cuDeviceGetName, char* to, int n, int d) { std::strncpy(to, d ? "Fake GPU 1" : "Fake GPU 0", n); } END
-CALL(cuDeviceTotalMem_v2, size_t* n, int) { *n = capacity; } END
-CALL(cuDeviceGetAttribute, int* to, int what, int) { *to = what == 75 ? 9 : what == 76 ? 0 : what == 16 ? 4 : 1; } END
-CALL(cuDevicePrimaryCtxRetain, void** to, int d) { *to = reinterpret_cast<void*>(static_cast<uintptr_t>(d + 1)); } END
-CALL(cuCtxSetCurrent, void* c) { current = static_cast<int>(reinterpret_cast<uintptr_t>(c)) - 1; } END
-CALL(cuCtxSynchronize, void) { run_all(); } END
-CALL(cuCtxGetStreamPriorityRange, int* least, int* greatest) { *least = 0, *greatest = -5; } END
-CALL(cuMemGetInfo_v2, size_t* free, size_t* total) { *free = capacity - used[current], *total = capacity; } END
-CALL(cuMemAlloc_v2, uint64_t* to, size_t n) {
+}
+END CALL(cuDriverGetVersion, int* v) { *v = 12090; }
+END CALL(cuGetErrorName, int e, const char** to) {
+  *to = e == kOutOfMemory    ? "CUDA_ERROR_OUT_OF_MEMORY"
+        : e == kNoDevice     ? "CUDA_ERROR_NO_DEVICE"
+        : e == kInvalidValue ? "CUDA_ERROR_INVALID_VALUE"
+        : e == kNotFound     ? "CUDA_ERROR_NOT_FOUND"
+                             : "CUDA_ERROR_UNKNOWN";
+}
+END CALL(cuGetErrorString, int e, const char** to) {
+  *to = e == kNoDevice ? "no CUDA-capable device is detected" : "it was made so";
+}
+END CALL(cuDeviceGetCount, int* n) { *n = count; }
+END CALL(cuDeviceGet, int* d, int i) { *d = i; }
+END CALL(cuDeviceGetName, char* to, int n, int d) { std::strncpy(to, d ? "Fake GPU 1" : "Fake GPU 0", n); }
+END CALL(cuDeviceTotalMem_v2, size_t* n, int) { *n = capacity; }
+END CALL(cuDeviceGetAttribute, int* to, int what, int) { *to = what == 75 ? 9 : what == 76 ? 0 : what == 16 ? 4 : 1; }
+END CALL(cuDevicePrimaryCtxRetain, void** to, int d) { *to = reinterpret_cast<void*>(static_cast<uintptr_t>(d + 1)); }
+END CALL(cuCtxSetCurrent, void* c) { current = static_cast<int>(reinterpret_cast<uintptr_t>(c)) - 1; }
+END CALL(cuCtxSynchronize, void) { run_all(); }
+END CALL(cuCtxGetStreamPriorityRange, int* least, int* greatest) { *least = 0, *greatest = -5; }
+END CALL(cuMemGetInfo_v2, size_t* free, size_t* total) { *free = capacity - used[current], *total = capacity; }
+END CALL(cuMemAlloc_v2, uint64_t* to, size_t n) {
   if (!n) return kInvalidValue;
   if (used[current] + n > capacity) return kOutOfMemory;
   void* p = std::aligned_alloc(512, (n + 511) & ~size_t{511});
   std::memset(p, 0xcd, n);
   used[current] += n;
   blocks[*to = reinterpret_cast<uint64_t>(p)] = {current, n};
-} END
-CALL(cuMemFree_v2, uint64_t p) {
+}
+END CALL(cuMemFree_v2, uint64_t p) {
   auto it = blocks.find(p);
   if (it == blocks.end()) return kInvalidValue;
   run_all();  // freeing waits for the device
@@ -143,14 +150,16 @@ CALL(cuMemFree_v2, uint64_t p) {
   std::memset(reinterpret_cast<void*>(p), 0xdd, it->second.second);
   std::free(reinterpret_cast<void*>(p));
   blocks.erase(it);
-} END
-CALL(cuMemAllocHost_v2, void** to, size_t n) { pinned[*to = std::aligned_alloc(4096, (n + 4095) & ~size_t{4095})] = n; } END
-CALL(cuMemFreeHost, void* p) {
+}
+END CALL(cuMemAllocHost_v2, void** to, size_t n) {
+  pinned[*to = std::aligned_alloc(4096, (n + 4095) & ~size_t{4095})] = n;
+}
+END CALL(cuMemFreeHost, void* p) {
   if (!pinned.erase(p)) return kInvalidValue;
   run_all();
   std::free(p);
-} END
-CALL(cuMemcpyAsync, uint64_t to, uint64_t from, size_t n, void* stream) {
+}
+END CALL(cuMemcpyAsync, uint64_t to, uint64_t from, size_t n, void* stream) {
   void* target = reinterpret_cast<void*>(to);
   const void* source = reinterpret_cast<const void*>(from);
   if (!on_device(from) && !is_pinned(from)) {  // pageable: read now
@@ -160,81 +169,92 @@ CALL(cuMemcpyAsync, uint64_t to, uint64_t from, size_t n, void* stream) {
     give(stream, [=] { std::memcpy(target, source, n); });
   }
   if (!on_device(to) && !is_pinned(to)) at(stream).run_to(at(stream).given);  // pageable: written when it returns
-} END
-CALL(cuMemsetD8Async, uint64_t to, unsigned char c, size_t n, void* stream) {
+}
+END CALL(cuMemsetD8Async, uint64_t to, unsigned char c, size_t n, void* stream) {
   give(stream, [=] { std::memset(reinterpret_cast<void*>(to), c, n); });
-} END
+}
+END
 
 // Virtual memory: pages that are there or not.
-CALL(cuMemGetAllocationGranularity, size_t* n, const void*, int) { *n = size_t{2} << 20; } END
-CALL(cuMemAddressReserve, uint64_t* to, size_t n, size_t, uint64_t, unsigned long long) {
+CALL(cuMemGetAllocationGranularity, size_t* n, const void*, int) {
+  *n = size_t{2} << 20;
+}
+END CALL(cuMemAddressReserve, uint64_t* to, size_t n, size_t, uint64_t, unsigned long long) {
   void* p = mmap(nullptr, n, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return kOutOfMemory;
   *to = reinterpret_cast<uint64_t>(p);
-} END
-CALL(cuMemAddressFree, uint64_t p, size_t n) { munmap(reinterpret_cast<void*>(p), n); } END
-CALL(cuMemCreate, unsigned long long* to, size_t n, const void*, unsigned long long) {
+}
+END CALL(cuMemAddressFree, uint64_t p, size_t n) { munmap(reinterpret_cast<void*>(p), n); }
+END CALL(cuMemCreate, unsigned long long* to, size_t n, const void*, unsigned long long) {
   if (used[current] + n > capacity) return kOutOfMemory;
   used[current] += n;
   physical[*to = next_handle++] = {current, n};
-} END
-CALL(cuMemRelease, unsigned long long) {} END  // it goes with its mapping
+}
+END CALL(cuMemRelease, unsigned long long) {}
+END  // it goes with its mapping
 CALL(cuMemMap, uint64_t p, size_t n, size_t, unsigned long long handle, unsigned long long) {
   if (!physical.count(handle)) return kInvalidValue;
   mprotect(reinterpret_cast<void*>(p), n, PROT_READ | PROT_WRITE);
   mapped[p] = n;
-} END
-CALL(cuMemUnmap, uint64_t p, size_t n) {
+}
+END CALL(cuMemUnmap, uint64_t p, size_t n) {
   run_all();
   madvise(reinterpret_cast<void*>(p), n, MADV_DONTNEED);
   mprotect(reinterpret_cast<void*>(p), n, PROT_NONE);
-  for (auto it = mapped.lower_bound(p); it != mapped.end() && it->first < p + n; it = mapped.erase(it)) used[current] -= it->second;
-} END
-CALL(cuMemSetAccess, uint64_t, size_t, const void*, size_t) {} END
+  for (auto it = mapped.lower_bound(p); it != mapped.end() && it->first < p + n; it = mapped.erase(it))
+    used[current] -= it->second;
+}
+END CALL(cuMemSetAccess, uint64_t, size_t, const void*, size_t) {}
+END
 
-CALL(cuStreamCreateWithPriority, void** to, unsigned, int) { *to = streams.emplace_back(new Stream); } END
-CALL(cuStreamQuery, void* s) { return at(s).work.empty() ? 0 : kNotReady; } END
-CALL(cuStreamSynchronize, void* s) { at(s).run_to(at(s).given); } END
-CALL(cuStreamWaitEvent, void* s, void* e, unsigned) {
+CALL(cuStreamCreateWithPriority, void** to, unsigned, int) {
+  *to = streams.emplace_back(new Stream);
+}
+END CALL(cuStreamQuery, void* s) { return at(s).work.empty() ? 0 : kNotReady; }
+END CALL(cuStreamSynchronize, void* s) { at(s).run_to(at(s).given); }
+END CALL(cuStreamWaitEvent, void* s, void* e, unsigned) {
   const Event event = *static_cast<Event*>(e);
   if (event.stream && event.stream != &at(s)) give(s, [event] { event.stream->run_to(event.place); });
-} END
-CALL(cuEventCreate, void** to, unsigned) { *to = new Event; } END
-CALL(cuEventDestroy_v2, void* e) { run_all(), delete static_cast<Event*>(e); } END
+}
+END CALL(cuEventCreate, void** to, unsigned) { *to = new Event; }
+END CALL(cuEventDestroy_v2, void*) {}
+END  // work may still speak of it
 CALL(cuEventRecord, void* e, void* s) {
   auto* event = static_cast<Event*>(e);
   Stream& stream = at(s);
   give(s, [event] { event->ms = clock_ms; });
   event->stream = &stream, event->place = stream.given;
-} END
-CALL(cuEventQuery, void* e) {
+}
+END CALL(cuEventQuery, void* e) {
   auto* event = static_cast<Event*>(e);
   return !event->stream || event->stream->done >= event->place ? 0 : kNotReady;
-} END
-CALL(cuEventSynchronize, void* e) {
+}
+END CALL(cuEventSynchronize, void* e) {
   auto* event = static_cast<Event*>(e);
   if (event->stream) event->stream->run_to(event->place);
-} END
-CALL(cuEventElapsedTime, float* ms, void* a, void* b) {
+}
+END CALL(cuEventElapsedTime, float* ms, void* a, void* b) {
   auto *begin = static_cast<Event*>(a), *end = static_cast<Event*>(b);
   for (Event* e : {begin, end})
     if (!e->stream || e->stream->done < e->place) return kNotReady;
   *ms = static_cast<float>(end->ms - begin->ms);
-} END
+}
+END
 
 CALL(cuModuleLoadData, void** to, const void* image) {
   *to = dlopen(static_cast<const char*>(image), RTLD_NOW | RTLD_LOCAL);
   if (!*to) return kInvalidValue;
-} END
-CALL(cuModuleGetFunction, void** to, void* module, const char* name) {
+}
+END CALL(cuModuleGetFunction, void** to, void* module, const char* name) {
   *to = dlsym(module, name);
   if (!*to) return kNotFound;
-} END
-CALL(cuLaunchKernel, void* f, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz, unsigned,
-     void* stream, void** parameters, void**) {
+}
+END CALL(cuLaunchKernel, void* f, unsigned x, unsigned y, unsigned z, unsigned bx, unsigned by, unsigned bz, unsigned,
+         void* stream, void** parameters, void**) {
   if (!x || !y || !z || !bx || bx * by * bz > 1024) return kInvalidValue;
   const auto* kernel = static_cast<const ShimKernel*>(f);
   std::vector<char> copy(kernel->parameter_bytes);
   std::memcpy(copy.data(), parameters[0], copy.size());
   give(stream, [=, copy = std::move(copy)] { kernel->run(copy.data(), x, bx); });
-} END
+}
+END

@@ -87,12 +87,13 @@ inline void run(void (*kernel)(const void*), const void* given, unsigned blocks,
 
 inline void __syncthreads() { shim::yield(); }
 
-#define KERNEL(name, Parameters)                                                       \
-  static void name##_body(const Parameters& p);                                        \
-  extern "C" const ShimKernel name;                                                    \
-  const ShimKernel name{sizeof(Parameters), [](const void* p, unsigned blocks, unsigned threads) { \
-    shim::run([](const void* p) { name##_body(*static_cast<const Parameters*>(p)); }, p, blocks, threads); \
-  }};                                                                                  \
+#define KERNEL(name, Parameters)                                                                                       \
+  static void name##_body(const Parameters& p);                                                                        \
+  extern "C" const ShimKernel name;                                                                                    \
+  const ShimKernel name{sizeof(Parameters), [](const void* p, unsigned blocks, unsigned threads) {                     \
+                          shim::run([](const void* p) { name##_body(*static_cast<const Parameters*>(p)); }, p, blocks, \
+                                    threads);                                                                          \
+                        }};                                                                                            \
   static void name##_body(const Parameters& p)
 
 struct f16;

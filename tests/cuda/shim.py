@@ -1,6 +1,7 @@
 """CUDA kernels on the host: compiled by a C++ compiler with shim.h, called with what the core would hand them."""
 
 import ctypes
+import json
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -105,6 +106,8 @@ class Shim:
         self.library_of = {k.name: folder / f"kernels{i % parts}.so" for i, k in enumerate(kernels)}
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(lambda i: compile_host(kernels[i::parts], folder / f"kernels{i}.so"), range(parts)))
+        self.index = folder / "index.json"
+        self.index.write_text(json.dumps({name: str(path) for name, path in self.library_of.items()}))
         self._loaded: dict[Path, ctypes.CDLL] = {}
 
     def run(self, name: str, parameters: ctypes.Structure, blocks: int = 2, threads: int = 32) -> None:

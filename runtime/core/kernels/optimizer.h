@@ -1,6 +1,8 @@
 // Optimizers' steps over many parameters at once, in place; PyTorch's formulas. Floats of any width and strides;
 // gradients and state have the parameters' shapes and dtypes.
 #pragma once
+#include <memory>
+#include <variant>
 #include <vector>
 
 #include "array.h"
@@ -43,5 +45,19 @@ void adagrad_step(const ParameterLists&, const AdagradOptions&);
 
 // Multiplies each array by `factor`; gives whether an element was infinite or NaN before.
 bool unscale(const std::vector<Array*>&, double factor);
+
+// Any of them, by its options; unscale is one of them, which says what it found.
+struct UnscaleOptions {
+  double factor = 1;
+  std::shared_ptr<bool> found;
+};
+using UpdateOptions = std::variant<SgdOptions, AdamOptions, RmspropOptions, AdagradOptions, UnscaleOptions>;
+inline void update_step(const ParameterLists& lists, const SgdOptions& o) { sgd_step(lists, o); }
+inline void update_step(const ParameterLists& lists, const AdamOptions& o) { adam_step(lists, o); }
+inline void update_step(const ParameterLists& lists, const RmspropOptions& o) { rmsprop_step(lists, o); }
+inline void update_step(const ParameterLists& lists, const AdagradOptions& o) { adagrad_step(lists, o); }
+inline void update_step(const ParameterLists& lists, const UnscaleOptions& o) {
+  *o.found = unscale(lists[0], o.factor);
+}
 
 }  // namespace perflab

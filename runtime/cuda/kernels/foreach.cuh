@@ -1,20 +1,6 @@
 // Optimizers' steps over many parameters in one launch, in place; the formulas are those of core/kernels/optimizer.cpp.
 #pragma once
 
-constexpr int kTensors = 32;
-
-struct Foreach {
-  i64 ends[kTensors];  // where each tensor's elements end when all are counted through
-  void* p[kMaxOperands][kTensors];
-  i32 tensors, operands;
-  double lr, decay, eps;         // decay: added to the gradient
-  double first, second, fresh;   // factors; each rule says of what
-  double keep, root;
-  i32 maximize, flag, other_flag;
-  i32 padding;
-  i32* found;
-};
-
 template <class T, class Rule>
 __device__ inline void each_element(const Foreach& p, Rule rule) {
   const i64 n = p.ends[p.tensors - 1], step = static_cast<i64>(gridDim.x) * blockDim.x;

@@ -1,14 +1,6 @@
 // Elements at indices along one axis: read (take, take_along), and added or written where they belong.
 #pragma once
 
-struct Indexed {
-  Walk w;          // operands: out or values, indices, and the elements without their step along the axis
-  i64 size, step;  // of the axis; step in bytes
-  i32 from_end;    // negative indices count from the end
-  i32 index_bytes;
-  i32* wrong;  // set to 1 where an index is out of range; the host looks when it waits for the device
-};
-
 __device__ inline bool resolved(const Indexed& p, const i64* at, i64& index) {
   const char* from = place(p.w, 1, at);
   index = p.index_bytes == 8 ? load<i64>(from) : load<i32>(from);
@@ -22,7 +14,8 @@ template <class T>
 __device__ inline void gather(const Indexed& p) {
   each<3>(p.w, [&](const i64* at) {
     i64 index;
-    if (resolved(p, at, index)) *reinterpret_cast<T*>(place(p.w, 0, at)) = *reinterpret_cast<T*>(place(p.w, 2, at) + index * p.step);
+    if (resolved(p, at, index))
+      *reinterpret_cast<T*>(place(p.w, 0, at)) = *reinterpret_cast<T*>(place(p.w, 2, at) + index * p.step);
   });
 }
 

@@ -1,15 +1,7 @@
 // What every kernel stands on. Compiled by NVRTC, and by a host compiler in the tests, which bring the few names of
-// CUDA that are used here (tests/cuda/shim.h). A kernel has one parameter, a struct that core/cuda_launch.h lays out.
+// CUDA that are used here (tests/cuda/shim.h). A kernel has one parameter, a struct of parameters.cuh.
 #pragma once
 
-typedef signed char i8;
-typedef short i16;
-typedef int i32;
-typedef long long i64;
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
 struct f16 {
   u16 bits;
 };
@@ -17,7 +9,7 @@ struct bf16 {
   u16 bits;
 };
 
-constexpr int kMaxDim = 8, kMaxOperands = 5, kThreads = 256;
+constexpr int kThreads = 256;  // of a block at most
 
 #ifdef __CUDACC_RTC__
 #define KERNEL(name, Parameters) extern "C" __global__ void name(const __grid_constant__ Parameters p)
@@ -91,19 +83,8 @@ struct Store<bf16> {
   }
 };
 
-// Operands over one shape, merged axes, the last one innermost; steps in bytes, 0 where an operand is broadcast. There
-// are less than 2^30 places (divisions of 64 bits are slow): more are cut into several launches.
-struct Walk {
-  i64 n;
-  i32 ndim, padding;
-  void* p[kMaxOperands];  // null: the operand is the number in `cells`
-  i64 shape[kMaxDim];
-  i64 steps[kMaxDim][kMaxOperands];
-  u64 cells[kMaxOperands];
-};
-
 template <int Operands>
-__device__ inline void seek(const Walk& w, u32 i, i64* at) {
+__device__ inline void seek(const Walked& w, u32 i, i64* at) {
   for (int k = 0; k < Operands; ++k) at[k] = 0;
   for (int d = w.ndim - 1; d > 0; --d) {
     const u32 size = static_cast<u32>(w.shape[d]), rest = i / size;
@@ -115,15 +96,15 @@ __device__ inline void seek(const Walk& w, u32 i, i64* at) {
     for (int k = 0; k < Operands; ++k) at[k] += i * w.steps[0][k];
 }
 
-__device__ inline char* place(const Walk& w, int k, const i64* at) { return static_cast<char*>(w.p[k]) + at[k]; }
+__device__ inline char* place(const Walked& w, int k, const i64* at) { return static_cast<char*>(w.p[k]) + at[k]; }
 template <class T>
-__device__ inline Wide<T> operand(const Walk& w, int k, const i64* at) {
+__device__ inline Wide<T> operand(const Walked& w, int k, const i64* at) {
   return load<T>(w.p[k] ? place(w, k, at) : reinterpret_cast<const char*>(&w.cells[k]));
 }
 
 // Calls element(at) for each place of the walk, at: the operands' offsets.
 template <int Operands, class F>
-__device__ inline void each(const Walk& w, F element) {
+__device__ inline void each(const Walked& w, F element) {
   const u32 n = static_cast<u32>(w.n), step = gridDim.x * blockDim.x;
   i64 at[Operands];
   for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {

@@ -1,17 +1,6 @@
 // Reductions over some axes: a fold says what is kept of the elements seen so far, and how two such states join.
 #pragma once
 
-struct Reduce {
-  const void* in;
-  void* out;
-  void* partial;  // states, `splits` for each output; null: there is one split
-  i64 outputs, reduced, splits;
-  i32 joins;    // the states of the splits are what is read
-  i32 columns;  // a thread for each output, not a block
-  i32 outer_dims, inner_dims;
-  i64 outer_shape[kMaxDim], outer_steps[kMaxDim], inner_shape[kMaxDim], inner_steps[kMaxDim];  // steps in bytes
-};
-
 template <class T>
 struct Sum {
   typedef Wide<T> State;
@@ -50,9 +39,7 @@ struct Extremum {
     i64 at;  // negative: nothing was seen
   };
   __device__ static State none() { return {Wide<T>(0), -1}; }
-  __device__ static bool beyond(Wide<T> x, Wide<T> y) {
-    return (Largest ? x > y : x < y) || (x != x && y == y);
-  }
+  __device__ static bool beyond(Wide<T> x, Wide<T> y) { return (Largest ? x > y : x < y) || (x != x && y == y); }
   __device__ static State take(State s, Wide<T> x, i64 at) { return join(s, {x, at}); }
   __device__ static State join(State a, State b) {
     if (a.at < 0 || b.at < 0) return a.at < 0 ? b : a;
@@ -96,6 +83,7 @@ __device__ inline typename Fold::State seen(const Reduce& p, i64 output, i64 beg
 template <class T, class Fold>
 __device__ inline void reduce(const Reduce& p) {
   typedef typename Fold::State State;
+  static_assert(sizeof(State) <= kStateBytes);
   char* out = static_cast<char*>(p.out);
   if (p.columns) {
     const i64 step = static_cast<i64>(gridDim.x) * blockDim.x;

@@ -1,19 +1,13 @@
 // Along one axis, a block for each row: softmax and normalisation over the last axes.
 #pragma once
 
-struct Rows {
-  void* out;
-  const void* in[3];
-  i64 rows, length, inner;  // `inner` rows lie side by side: their elements are `inner` apart
-  double eps;
-};
-
 template <class T>
 struct Row {
   typedef Wide<T> W;
   const Rows& p;
   i64 begin, step;
-  __device__ Row(const Rows& p, i64 row) : p(p), begin(row / p.inner * p.length * p.inner + row % p.inner), step(p.inner) {}
+  __device__ Row(const Rows& p, i64 row)
+      : p(p), begin(row / p.inner * p.length * p.inner + row % p.inner), step(p.inner) {}
   __device__ W of(int k, i64 i) const { return load<T>(static_cast<const T*>(p.in[k]) + begin + i * step); }
   __device__ W each_row(int k, i64 i) const { return load<T>(static_cast<const T*>(p.in[k]) + i); }  // one for all rows
   __device__ void put(i64 i, W x) const { Store<T>::to(static_cast<T*>(p.out) + begin + i * step, x); }

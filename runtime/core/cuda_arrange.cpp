@@ -1,0 +1,250 @@
+#include "cuda_arrange.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <unordered_map>
+
+#include "cuda_gpu.h"
+#include "dispatch.h"
+#include "kernels/walk.h"
+#include "rules.h"
+
+namespace perflab::cuda {
+
+using kernels::kMaxAttributes;
+using kernels::kMaxOperands;
+
+namespace {
+
+Array packed(const Array& a) {
+  if (!a.contig) return cast_on_device(a, a.dtype);
+  Array same;
+  same.alias(a);
+  return same;
+}
+
+void walk_over(kernels::Walked& to, const Layout* const* arrays, int count) {
+  const perflab::Walk w(arrays, count);
+  to.n = w.empty() ? 0 : w.rows * w.n;
+  for (int k = 0; k < count; ++k) {
+    to.p[k] = arrays[k]->device ? w.p[k] : nullptr;
+    if (!arrays[k]->device && arrays[k]->data) std::memcpy(&to.cells[k], arrays[k]->data, sizeof to.cells[k]);
+  }
+  for (int d = 0; d < w.ndim; ++d) {
+    to.shape[d] = w.shape[d];
+    for (int k = 0; k < count; ++k) to.steps[d][k] = w.strides[d][k];
+  }
+  to.ndim = w.ndim;
+  if (w.n <= 1) return;
+  to.shape[to.ndim] = w.n;
+  for (int k = 0; k < count; ++k) to.steps[to.ndim][k] = w.step[k];
+  ++to.ndim;
+}
+
+template <class Parameters>
+void send_walked(Gpu& gpu, uintptr_t function, const Parameters& p) {
+  constexpr int64_t kMost = int64_t{1} << 30;
+  if (!p.w.n) return;
+  if (p.w.n <= kMost) return gpu.send(function, p.w.n, &p);
+  const int64_t each = p.w.n / p.w.shape[0], first = p.w.shape[0] / 2;
+  Parameters part = p;
+  part.w.shape[0] = first, part.w.n = first * each;
+  send_walked(gpu, function, part);
+  part.w.shape[0] = p.w.shape[0] - first, part.w.n = p.w.n - first * each;
+  for (int k = 0; k < kMaxOperands; ++k)
+    if (part.w.p[k]) part.w.p[k] = static_cast<char*>(part.w.p[k]) + first * p.w.steps[0][k];
+  send_walked(gpu, function, part);
+}
+
+bool pointwise(const Call& c) {
+  const Layout* arrays[kMaxOperands] = {c.out};
+  if (c.nin >= kMaxOperands || c.op.attrs.size() > kMaxAttributes) return false;
+  for (int i = 0; i < c.nin; ++i) {
+    if (!cast_by(c.op, i) && c.in[i]->dtype != DType::kBool) return false;
+    arrays[1 + i] = c.in[i];
+  }
+  kernels::Pointwise p{};
+  walk_over(p.w, arrays, 1 + c.nin);
+  for (size_t i = 0; i < c.op.attrs.size(); ++i) {
+    const int64_t word = c.attrs.v[c.op.attrs[i].at];
+    p.attributes[i] = c.op.attrs[i].kind == 'f' ? std::bit_cast<double>(word) : static_cast<double>(word);
+  }
+  send_walked(c.gpu, c.function, p);
+  return true;
+}
+
+// --- reductions
+
+struct Axes {
+  kernels::i32& count;
+  kernels::i64 *shape, *steps;
+
+  void add(int64_t size, int64_t step) {  // from the outermost; those that step evenly become one
+    if (size == 1) return;
+    if (count && steps[count - 1] == size * step) {
+      shape[count - 1] *= size, steps[count - 1] = step;
+      return;
+    }
+    shape[count] = size, steps[count++] = step;
+  }
+};
+
+bool reduce(const Call& c) {
+  const Array& a = *c.in[0];
+  if (!a.device) return false;
+  const unsigned gone = axes_of(a, c.attrs.v);
+  kernels::Reduce p{};
+  p.in = a.data, p.out = c.out->data;
+  p.outputs = p.reduced = p.splits = 1;
+  Axes outer{p.outer_dims, p.outer_shape, p.outer_steps}, inner{p.inner_dims, p.inner_shape, p.inner_steps};
+  for (int i = 0; i < a.ndim; ++i) {
+    const bool reduced = gone >> i & 1;
+    (reduced ? inner : outer).add(a.shape[i], a.strides[i] * static_cast<int64_t>(item_size(a.dtype)));
+    (reduced ? p.reduced : p.outputs) *= a.shape[i];
+  }
+  if (!p.outputs) return true;
+  constexpr int64_t kManyOutputs = 1024, kLong = 8192, kSplit = 2048;
+  p.columns = p.outputs >= kManyOutputs && p.outer_dims && p.inner_dims &&
+              std::abs(p.outer_steps[p.outer_dims - 1]) < std::abs(p.inner_steps[p.inner_dims - 1]);
+  if (p.columns) {
+    c.gpu.send(c.function, p.outputs, &p);
+    return true;
+  }
+  const int64_t wanted = int64_t{4} * c.gpu.multiprocessors() / p.outputs;
+  if (p.reduced >= kLong && wanted > 1) p.splits = std::min<int64_t>(wanted, p.reduced / kSplit);
+  Array partial;
+  if (p.splits > 1) {
+    partial.dtype = DType::kUInt8, partial.ndim = 1;
+    partial.shape[0] = p.outputs * p.splits * kernels::kStateBytes;
+    partial.pack();
+    fill_storage_on(c.gpu.number(), partial);
+    p.partial = partial.data;
+  }
+  c.gpu.send_blocks(c.function, p.outputs * p.splits, p.reduced / p.splits, &p);
+  if (p.splits == 1) return true;
+  p.joins = 1;
+  c.gpu.send_blocks(c.function, p.outputs, p.splits, &p);
+  return true;
+}
+
+// --- rows
+
+void send_rows(const Call& c, const kernels::Rows& p) {
+  if (p.rows && p.length) c.gpu.send_blocks(c.function, p.rows, p.length, &p);
+}
+
+bool softmax(const Call& c) {
+  if (!c.in[0]->device) return false;
+  const Array a = packed(*c.in[0]);
+  const int axis = axis_of(a, c.attrs.v[0]);
+  kernels::Rows p{};
+  p.out = c.out->data, p.in[0] = a.data;
+  p.length = a.ndim ? a.shape[axis] : 1, p.inner = 1;
+  for (int i = axis + 1; i < a.ndim; ++i) p.inner *= a.shape[i];
+  p.rows = p.length ? a.numel / p.length : 0;
+  send_rows(c, p);
+  return true;
+}
+
+// Rows over the axes of `weight`, which are the last ones of the first input.
+bool normalise(const Call& c, int weight) {
+  Array inputs[3];
+  kernels::Rows p{};
+  for (int i = 0; i < 3; ++i) {
+    if (!c.in[i]->device) return false;
+    inputs[i] = packed(*c.in[i]);
+    p.in[i] = inputs[i].data;
+  }
+  p.out = c.out->data, p.length = inputs[weight].numel, p.inner = 1;
+  p.rows = p.length ? inputs[0].numel / p.length : 0;
+  p.eps = std::bit_cast<double>(c.attrs.v[0]);
+  send_rows(c, p);
+  return true;
+}
+bool layer_norm(const Call& c) { return normalise(c, 1); }
+bool layer_norm_input_grad(const Call& c) { return normalise(c, 2); }
+
+// --- indices
+
+struct Choice {
+  const Array &values, &indices, &elements;  // values: what is read into, or what is added
+  int64_t axis;
+  bool from_end;
+  bool whole;  // take: the indices' shape replaces the axis; else they have the values' shape
+};
+
+bool indexed(const Call& c, const Choice& of) {
+  const Array& elements = of.elements;
+  const bool ints = of.indices.dtype == DType::kInt32 || of.indices.dtype == DType::kInt64;
+  if (!ints || !of.indices.device || !of.values.device || !elements.ndim) return false;
+  const int axis = axis_of(elements, of.axis);
+  Layout values = of.values, indices = of.indices, base = elements;
+  if (of.whole) {  // both in the values' shape, with steps of 0 where they do not vary
+    const int ndim = values.ndim, wide = of.indices.ndim;
+    indices.ndim = base.ndim = static_cast<uint8_t>(ndim);
+    for (int i = 0; i < ndim; ++i) {
+      const int at = i < axis ? i : i < axis + wide ? -1 : i - wide + 1;  // the axis of the elements
+      indices.shape[i] = base.shape[i] = values.shape[i];
+      base.strides[i] = at < 0 ? 0 : elements.strides[at];
+      indices.strides[i] = at < 0 ? of.indices.strides[i - axis] : 0;
+    }
+  } else {
+    std::copy_n(values.shape, values.ndim, base.shape);
+    base.strides[axis] = 0;
+  }
+  values.contig = false;  // any order serves
+  kernels::Indexed p{};
+  const Layout* arrays[] = {&values, &indices, &base};
+  walk_over(p.w, arrays, 3);
+  p.size = elements.shape[axis], p.step = elements.strides[axis] * static_cast<int64_t>(item_size(elements.dtype));
+  p.from_end = of.from_end, p.index_bytes = static_cast<int>(item_size(of.indices.dtype)), p.wrong = c.gpu.wrong();
+  send_walked(c.gpu, c.function, p);
+  return true;
+}
+
+bool take(const Call& c) { return indexed(c, {c.out[0], *c.in[1], *c.in[0], c.attrs.v[0], c.attrs.v[1] != 0, true}); }
+bool take_along(const Call& c) {
+  return indexed(c, {c.out[0], *c.in[1], *c.in[0], c.attrs.v[0], c.attrs.v[1] != 0, false});
+}
+
+bool added(const Call& c, bool whole) {
+  if (!c.out->ndim || !c.in[2]->device || !c.in[0]->device) return false;
+  c.gpu.clear(*c.out);
+  return indexed(c, {*c.in[0], *c.in[2], c.out[0], c.attrs.v[0], true, whole});
+}
+bool take_grad(const Call& c) { return added(c, true); }
+bool take_along_grad(const Call& c) { return added(c, false); }
+
+}  // namespace
+
+void arrange_copy(Gpu& gpu, uintptr_t function, const Array& from, const Array& to) {
+  kernels::Pointwise p{};
+  const Layout* arrays[] = {&to, &from};
+  walk_over(p.w, arrays, 2);
+  send_walked(gpu, function, p);
+}
+
+Arrange arrangement(const Op& op) {
+  static const std::unordered_map<std::string, Arrange> by_name = {{"sum", reduce},
+                                                                   {"prod", reduce},
+                                                                   {"all", reduce},
+                                                                   {"any", reduce},
+                                                                   {"amax", reduce},
+                                                                   {"amin", reduce},
+                                                                   {"argmax", reduce},
+                                                                   {"argmin", reduce},
+                                                                   {"softmax", softmax},
+                                                                   {"log_softmax", softmax},
+                                                                   {"layer_norm", layer_norm},
+                                                                   {"layer_norm_input_grad", layer_norm_input_grad},
+                                                                   {"take", take},
+                                                                   {"take_along", take_along},
+                                                                   {"take_grad", take_grad},
+                                                                   {"take_along_grad", take_along_grad}};
+  if (op.pointwise) return pointwise;
+  const auto found = by_name.find(op.name);
+  return found == by_name.end() ? nullptr : found->second;
+}
+
+}  // namespace perflab::cuda

@@ -1,0 +1,56 @@
+// A CUDA device as a row of the table of devices: kernels of ours where there is one, CuPy for the rest.
+#pragma once
+#include <memory>
+
+#include "cuda_device.h"
+#include "device.h"
+#include "kernels/optimizer.h"
+
+namespace perflab::cuda {
+
+class Gpu final : public Device {
+ public:
+  explicit Gpu(int index);
+  int index() const { return index_; }  // the driver's count
+  unsigned multiprocessors() const { return multiprocessors_; }
+
+  void launch(const Op&, DType computed, In in, int nin, const Attrs&, Array* out, int nout) override;
+  void copy(const Array& from, Array& to, bool non_blocking) override;
+  void call(const char* name, std::vector<Array> arrays, int64_t flops, Function) override;
+  void wait(Stream waiting, Stream other) override;
+  void synchronize() override;
+  bool update(const ParameterLists&, const UpdateOptions&) override;
+
+  void synchronize(Stream);
+  // For arrangements: a kernel on the current stream. send: a thread for each piece of work, or fewer that take turns;
+  // send_blocks: a block for each, with threads for what a block has to do.
+  void send(uintptr_t function, int64_t work, const void* parameters);
+  void send_blocks(uintptr_t function, int64_t blocks, int64_t each, const void* parameters);
+  void clear(const Array&);  // zeros; contiguous
+  int* wrong() { return wrong_; }
+
+ private:
+  uintptr_t kernel(const std::string& name, DType computed);
+  bool launch_own(const Op&, DType computed, In in, int nin, const Attrs&, Array* out);
+  bool copy_strided(const Array& from, const Array& to);
+  void check_indices();
+
+  const int index_;
+  unsigned multiprocessors_;
+  // Pinned memory, which kernels set: where an index was out of range, where a gradient was infinite or NaN.
+  int *wrong_, *found_;
+  struct Kernels;
+  const std::unique_ptr<Kernels> kernels_;
+};
+
+// The device of this index, made when it is asked for first. Call it with the GIL.
+Gpu& gpu(int index);
+
+// Set by the Python side: the function of the kernel of that name (runtime/cuda/sources.py); 0: there is none.
+extern uintptr_t (*build_kernel)(int index, const std::string& name);
+
+// For CuPy's allocator: memory of the current stream from the device's own.
+void* allocate_for_cupy(void*, size_t bytes, int index);
+void deallocate_for_cupy(void*, void* memory, int index);
+
+}  // namespace perflab::cuda

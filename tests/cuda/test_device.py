@@ -1,0 +1,299 @@
+"""Tensors on CUDA, with the fake driver and the kernels compiled for the host: the core fills the kernels' parameters
+in, launches them in the order of streams, and waits where values are read.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from .fake import WITH_CUPY, run
+from .shim import Shim
+
+SWEEP = """
+import numpy as np
+from perflab.runtime.cuda.sources import TEMPLATES, expression_dtypes
+from perflab.runtime.op import Sample
+from perflab.runtime.registry import OPS
+from perflab.runtime.testing.inputs import fill
+from perflab.runtime.promotion import finfo
+
+def layouts(a):
+    yield a
+    if a.ndim:
+        yield np.asfortranarray(a)
+        yield np.repeat(a, 2, -1)[..., ::2]
+
+def same(op, sample, dtype, make):
+    arrays = fill(op, sample, dtype)
+    arrays = [a if i.cast or i.like or not isinstance(s, tuple) else a.astype(bool)
+              for a, i, s in zip(arrays, op.inputs, sample.inputs)]
+    tensors = [rt.from_numpy(np.array(a)) for a in arrays]
+    want = op.handle(*tensors, **sample.attributes)
+    placed = [make(t) for t in tensors]
+    got = op.handle(*placed, **sample.attributes)
+    assert got.device == "cuda:0" and got.dtype is want.dtype and got.shape == want.shape, op.name
+    a, b = (x.to(rt.float64).numpy() if x.dtype.kind == "f" else x.numpy() for x in (got, want))
+    loose = (4 if dtype.itemsize == 2 else 64) * finfo(want.dtype).eps if want.dtype.kind == "f" else 0
+    np.testing.assert_allclose(a, b, rtol=loose, atol=loose, err_msg=f"{op.name} {dtype.name} {sample}")
+
+def strided(t):
+    wide = rt.zeros(tuple(2 * n for n in t.shape), dtype=t.dtype, device="cuda")
+    view = wide[tuple(slice(None, None, 2) for _ in t.shape)] if t.ndim else wide
+    view.copy_(t)
+    return view
+
+cases = []
+for op in OPS.values():
+    dtypes = TEMPLATES[op.name].dtypes if op.name in TEMPLATES else expression_dtypes(op)
+    for dtype in dtypes:
+        if dtype.kind not in op.kinds:
+            continue
+        for sample in op.samples:
+            cases.append((op, sample, dtype))
+before = calls("cuLaunchKernel")
+for op, sample, dtype in cases:
+    for make in (lambda t: t.to("cuda"), strided):
+        same(op, sample, dtype, make)
+told = [len(cases), calls("cuLaunchKernel") - before]
+"""
+
+
+def test_every_op_that_has_a_kernel_gives_what_it_gives_on_the_cpu(fake_driver: Path, shim: Shim) -> None:
+    cases, launches = run(fake_driver, WITH_CUPY + SWEEP, shim)
+    assert cases > 1500 and launches > 2 * cases
+
+
+def test_ops_return_before_the_kernel_ends(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        """
+x = rt.tensor([1.0, 2.0, 3.0], device="cuda")
+told = [pending()]
+y = x * 2 + 1
+told.append(pending())
+told += [y.tolist(), pending()]
+z = rt.exp(x)
+told += [round(z[0].item(), 3), pending(), str(x * 2), (x * 3).numpy().tolist()]
+""",
+        shim,
+    )
+    assert told == [0, 2, [3.0, 5.0, 7.0], 0, 2.718, 0, "tensor([2., 4., 6.], device='cuda:0')", [3.0, 6.0, 9.0]]
+
+
+def test_streams_run_in_order_and_apart(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        """
+x = rt.ones(4, device="cuda")
+side = rt.cuda.Stream()
+side.wait_stream(rt.cuda.current_stream())
+with side:
+    y = x * 5
+    mark = side.record_event()
+told = [side.query(), rt.cuda.default_stream().query()]
+rt.cuda.current_stream().wait_event(mark)
+z = y + x
+told += [z.tolist(), side.query()]
+""",
+        shim,
+    )
+    assert told == [False, False, [6.0] * 4, True]
+
+
+def test_memory_comes_back_to_its_stream_and_from_cupy_s_allocator(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        """
+x = rt.empty(1000, device="cuda")
+first = x.data_ptr()
+del x
+y = rt.empty(1000, device="cuda")
+told = [y.data_ptr() == first, first % 512]
+with rt.cuda.Stream():
+    told.append(rt.empty(1000, device="cuda").data_ptr() == first)
+maps = calls("cuMemAlloc_v2")
+for _ in range(20):
+    z = (y * 2 + 1).sum()
+told.append(calls("cuMemAlloc_v2") - maps)
+malloc, free = _core.cuda_allocator_functions()
+malloc = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)(malloc)
+free = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)(free)
+block = malloc(None, 4096, 0)
+told.append(block % 512)
+free(None, block, 0)
+told.append(malloc(None, 4096, 0) == block)
+told.append(malloc(None, 1 << 40, 0))
+""",
+        shim,
+    )
+    assert told == [True, 0, False, 0, 0, True, None]
+
+
+def test_no_memory_is_an_error_in_words_and_is_got_over(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        """
+kept = rt.zeros(100 << 18, device="cuda")  # 100 of 256 MiB
+try:
+    rt.empty(200 << 18, device="cuda")
+except MemoryError as error:
+    told = [str(error)]
+del kept
+told.append(rt.zeros(200 << 18, device="cuda").shape[0] == 200 << 18)
+""",
+        shim,
+    )
+    assert "memory" in told[0] and told[1] is True, told
+
+
+def test_an_index_out_of_range_is_told_when_somebody_waits(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        """
+x = rt.tensor([1.0, 2.0], device="cuda")
+y = rt.take(x, rt.tensor([0, 5], device="cuda"))
+try:
+    rt.cuda.synchronize()
+except rt.IndexOutOfRange as error:
+    told = [str(error)]
+rt.cuda.synchronize()  # told once
+told.append((x + 1).tolist())
+""",
+        shim,
+    )
+    assert told == ["cuda:0: since it was waited for last, an op was given an index out of range", [2.0, 3.0]]
+
+
+def test_tensors_on_two_devices_are_refused(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        """
+told = []
+for other in ("cuda:1", "cpu"):
+    try:
+        rt.ones(2, device="cuda") + rt.ones(2, device=other)
+    except rt.DeviceError as error:
+        told.append(str(error))
+x = rt.tensor([1.0, 2.0], device="cuda:1")
+told += [str(x.device), str(x.cuda(0).device), x.cuda(0).tolist(), str(x.cpu().device), x.is_cuda]
+rt.cuda.set_device(1)
+told.append(str(rt.ones(1, device="cuda").device))
+""",
+        shim,
+    )
+    words = "add: the tensors must be on one device, but are on cuda:0 and "
+    assert [t.startswith(words + where) for t, where in zip(told[:2], ("cuda:1", "cpu"), strict=True)] == [True] * 2
+    assert told[2:] == ["cuda:1", "cuda:0", [1.0, 2.0], "cpu", True, "cuda:1"]
+
+
+def test_large_sums_are_split_over_blocks(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        """
+import numpy as np
+a = np.random.default_rng(0).integers(-9, 9, (3, 40000)).astype(np.float64)
+x = rt.tensor(a, device="cuda")
+told = []
+for axis in (None, 0, 1):
+    before = calls("cuLaunchKernel")
+    told.append([bool((x.sum(axis).cpu().numpy() == a.sum(axis)).all()), calls("cuLaunchKernel") - before])
+told.append(x.argmax().item() == int(a.argmax()))
+""",
+        shim,
+    )
+    assert told == [[True, 2], [True, 1], [True, 2], True]
+
+
+TRAINING = """
+from perflab.runtime import nn
+
+def losses(device, optimizer):
+    rt.manual_seed(0)
+    net = nn.Sequential(nn.Linear(8, 16), nn.LayerNorm(16), nn.GELU(), nn.Linear(16, 4)).to(device)
+    x, y = rt.randn(32, 8).to(device), rt.randint(0, 4, (32,)).to(device)
+    step = optimizer(net.parameters())
+    found = []
+    for _ in range(5):
+        step.zero_grad()
+        loss = nn.functional.cross_entropy(net(x), y)
+        loss.backward()
+        step.step()
+        found.append(loss.item())
+    return found
+
+told = []
+for optimizer in (
+    lambda p: rt.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    lambda p: rt.optim.AdamW(p, lr=0.01, amsgrad=True),
+    lambda p: rt.optim.RMSprop(p, lr=0.01, momentum=0.5, centered=True),
+    lambda p: rt.optim.Adagrad(p, lr=0.1),
+):
+    told.append([losses("cpu", optimizer), losses("cuda", optimizer)])
+"""
+
+
+def test_a_model_learns_as_on_the_cpu(fake_driver: Path, shim: Shim) -> None:
+    for on_cpu, on_cuda in run(fake_driver, WITH_CUPY + TRAINING, shim):
+        assert on_cuda == pytest.approx(on_cpu, rel=1e-4)
+        assert on_cuda[-1] < on_cuda[0]
+
+
+def test_mixed_precision(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        WITH_CUPY
+        + """
+from perflab.runtime import nn
+rt.manual_seed(0)
+net = nn.Linear(4, 2).to("cuda")
+step, scaler = rt.optim.SGD(net.parameters(), lr=0.1), rt.amp.GradScaler("cuda", init_scale=8.0)
+told = []
+for x in (rt.ones(3, 4), rt.full((3, 4), float("inf"))):
+    before = net.weight.tolist()
+    step.zero_grad()
+    with rt.autocast("cuda", rt.float16):
+        out = net(x.to("cuda"))
+    scaler.scale(out.float().sum()).backward()
+    scaler.step(step)
+    scaler.update()
+    told.append([out.dtype.name, net.weight.tolist() != before, scaler.get_scale()])
+""",
+        shim,
+    )
+    assert told == [["float16", True, 8.0], ["float16", False, 4.0]]
+
+
+def test_without_cupy_an_op_that_needs_it_says_so(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        """
+import builtins
+real = builtins.__import__
+def without(name, *args, **kwargs):
+    if name == "cupy":
+        raise ImportError(name)
+    return real(name, *args, **kwargs)
+builtins.__import__ = without
+x = rt.ones(2, 2, device="cuda")
+try:
+    x @ x
+except rt.DeviceError as error:
+    told = str(error)
+""",
+        shim,
+    )
+    assert told == "matmul: CuPy is not installed: pip install 'perflab[cuda12]', or 'perflab[cuda13]'"
+
+
+def test_others_see_the_memory_through_cuda_array_interface(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        """
+x = rt.ones(2, 3, device="cuda").T
+shown = x.__cuda_array_interface__
+told = [shown["shape"], shown["typestr"], shown["strides"], shown["data"][0] == x.data_ptr(), shown["version"],
+        shown["stream"], *(hasattr(t, "__cuda_array_interface__") for t in (rt.ones(1), x.bfloat16()))]
+""",
+        shim,
+    )
+    assert told == [[3, 2], "<f4", [4, 12], True, 3, 1, False, False]
