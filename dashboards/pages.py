@@ -10,9 +10,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from perflab.profiler.memory_snapshot import Segment
+from perflab.profiler.replay import Replay
 from perflab.profiler.report.section import Section
 
-from . import assets, blockmap, compare, graph, headline, intervals, series, stepchoice, theme, units
+from . import assets, blockmap, compare, graph, headline, intervals, replay, series, stepchoice, theme, units
 from .errors import StepNotFound
 from .study import study
 from .views import (
@@ -123,6 +124,12 @@ def series_page(views: Sequence[SeriesView]) -> str:
 def series_list_page(links: Sequence[SeriesLink]) -> str:
     """Every series of the lab, or of one project."""
     return _render("series_list.html", section="Series", links=links)
+
+
+def replay_page(title: str, section: Section, replays: Sequence[Replay]) -> str:
+    """Replays of a history, at least one, and the words on them; it needs no server."""
+    figures = {"replay": replay.figure(replays).to_json(validate=False)}
+    return _render("alone.html", figures, title=title, section=section, picture="")
 
 
 def snapshot_page(title: str, section: Section, segments: Sequence[Segment]) -> str:

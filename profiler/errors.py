@@ -7,7 +7,8 @@ Exception
     ├── ProfileStateError      profile() was used out of order, or the runtime is not built
     ├── CeilingsError          a file is not one that `perflab machine` wrote
     ├── QueryError             a question in SQL cannot be asked, or takes too much
-    └── ProgramError           a program cannot be run under the profiler
+    ├── ProgramError           a program cannot be run under the profiler
+    └── ReplayError            the allocator has no such configuration
 """
 
 
@@ -37,3 +38,7 @@ class QueryError(ProfilerError):
 
 class ProgramError(ProfilerError):
     """A program that cannot be run under the profiler: says which, and what to name instead."""
+
+
+class ReplayError(ProfilerError):
+    """A configuration that the allocator does not know; the message says which there are."""

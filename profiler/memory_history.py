@@ -74,7 +74,7 @@ def read(path: str | os.PathLike[str]) -> MemoryHistory:
         file.seek(0)
         trace = torch_snapshot.read(file, name) if is_pickle else read_trace(file).trace
     found = history(trace)
-    if not len(found):
+    if len(found) == found.earlier:
         raise TraceFormatError(
             f"{name}: it tells of no allocations. perflab's profile() records them, torch.profiler does with"
             " profile_memory=True, and snapshots hold them after torch.cuda.memory._record_memory_history()"
