@@ -18,7 +18,7 @@ from .errors import TraceFormatError
 from .importers import read as read_trace
 from .importers import torch_snapshot
 from .importers.torch_snapshot import SEGMENT
-from .trace import Int64s, Trace
+from .trace import Args, Int64s, Trace
 
 UNKNOWN = -1
 _DEVICES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu"}  # by the number that torch gives a kind of device
@@ -30,6 +30,7 @@ class Kind(IntEnum):
     ALLOC = 0
     FREE = 1  # from here on the block may be handed out again
     RELEASE = 2  # cached memory went back to the device: the cache was emptied, or the device was full
+    SEGMENT = 3  # among the earliest rows: memory that the allocator had of the device before
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,16 +38,17 @@ class MemoryHistory:
     """What was asked of the allocator of one device, in order; equal to itself alone.
 
     The row that allocates a block and the row that frees it have its `id`, a number from 0 on. The first `earlier` rows
-    allocate what was there before the recording began. `reserved` is what the allocator that was recorded had of the
-    device after each row; UNKNOWN in every row where the recording does not tell.
+    are what was there before the recording began. `reserved` is what the allocator that was recorded had of the device
+    after each row; UNKNOWN in every row where the recording does not tell.
     """
 
     device: str
     time: Int64s  # ns since the trace began
     kind: NDArray[np.int8]
-    id: Int64s  # UNKNOWN where RELEASE
+    id: Int64s  # UNKNOWN where RELEASE or SEGMENT
     bytes: Int64s  # as asked for; 0 where RELEASE
     stream: Int64s
+    pool: Int64s  # 0: the one that is there by itself, others in the order in which they come
     address: Int64s
     reserved: Int64s  # bytes
     device_allocations: int  # how often the device was asked for memory; UNKNOWN where the recording does not tell
@@ -58,7 +60,8 @@ class MemoryHistory:
     @property
     def allocated(self) -> Int64s:
         """Bytes in use after each row, as they were asked for."""
-        total: Int64s = np.cumsum(np.where(self.kind == Kind.FREE, -self.bytes, self.bytes))
+        signs = np.select([self.kind == Kind.ALLOC, self.kind == Kind.FREE], [1, -1], 0)
+        total: Int64s = np.cumsum(signs * self.bytes)
         return total
 
 
@@ -99,16 +102,17 @@ def history(trace: Trace) -> MemoryHistory:
     reserved = column("Total Reserved", UNKNOWN)
     if np.any(reserved < 0) or not np.any(reserved):  # torch says 0 of the CPU
         reserved[:] = UNKNOWN
-    log = _Log(tells_segments=bool(is_segment.any()))
-    for segment, *entry in zip(
-        is_segment.tolist(), trace.instants.time[rows].tolist(), size.tolist(), asked.tolist(),
-        column("Stream").tolist(), column("Addr").tolist(), allocated.tolist(), reserved.tolist(), strict=True,
-    ):  # fmt: skip
+    log = _Log(bool(is_segment.any()), _told_as_earlier(trace, rows))
+    columns = (
+        trace.instants.time[rows], size, asked, column("Stream"), _pools(args, count)[rows], column("Addr"), allocated,
+        reserved,
+    )  # fmt: skip
+    for segment, *entry in zip(is_segment.tolist(), *(one.tolist() for one in columns), strict=True):
         if segment:
             log.segment(_Entry(*entry))
         else:
             log.block(_Entry(*entry))
-    return log.history(device, _told_as_earlier(trace, rows))
+    return log.history(device)
 
 
 def _of_one_device(trace: Trace) -> tuple[Int64s, str]:
@@ -135,6 +139,15 @@ def _told_as_earlier(trace: Trace, rows: Int64s) -> int:
     return 0 if column is None else sum(column.at(row) == EARLIER for row in rows[: len(column)].tolist())
 
 
+def _pools(args: Args, count: int) -> Int64s:
+    """The number of each instant's pool. Traces name pools as they like; no name is the one that is always there."""
+    numbers = np.zeros(count, dtype=np.int64)
+    known = {"": 0, "0": 0}
+    for row, name in args["Pool"] if "Pool" in args else ():
+        numbers[row] = known.setdefault(str(name), len(known) - 1)
+    return numbers
+
+
 class _Entry(NamedTuple):
     """A row as a trace tells it: `change` is below 0 for a free, `allocated` and `reserved` are after it."""
 
@@ -142,6 +155,7 @@ class _Entry(NamedTuple):
     change: int
     asked: int  # 0 where not told
     stream: int
+    pool: int
     address: int
     allocated: int
     reserved: int
@@ -152,6 +166,7 @@ class _Log:
     """Gives blocks their ids, and finds what was there before: what goes without having come, and the rest."""
 
     tells_segments: bool
+    told: int  # how many of the first entries are of what was there before
     rows: list[tuple[int, ...]] = field(default_factory=list)  # the columns of a MemoryHistory, from time to reserved
     strays: list[tuple[_Entry, int]] = field(default_factory=list)  # frees of what was there before, ids
     live: dict[int, tuple[int, int]] = field(default_factory=dict)  # id and bytes by address
@@ -161,7 +176,9 @@ class _Log:
     reserved: int = UNKNOWN
 
     def segment(self, entry: _Entry) -> None:
-        if entry.change > 0:
+        if len(self.rows) < self.told:
+            self._row(entry, Kind.SEGMENT, UNKNOWN, entry.change)
+        elif entry.change > 0:
             self.taken += 1
         else:
             self._release(entry)
@@ -192,25 +209,27 @@ class _Log:
         self._row(entry, Kind.FREE, number, size)
 
     def _release(self, entry: _Entry) -> None:
-        if not self.rows or self.rows[-1][1] != Kind.RELEASE:
-            self._row(entry, Kind.RELEASE, UNKNOWN, 0)
+        """Segments that go one behind the other are one row, with what was reserved after the last of them."""
+        if self.rows and self.rows[-1][1] == Kind.RELEASE:
+            self.rows.pop()
+        self._row(entry, Kind.RELEASE, UNKNOWN, 0)
 
     def _row(self, entry: _Entry, kind: Kind, number: int, size: int) -> None:
-        self.rows.append((entry.time, kind, number, size, entry.stream, entry.address, entry.reserved))
+        self.rows.append((entry.time, kind, number, size, entry.stream, entry.pool, entry.address, entry.reserved))
 
-    def history(self, device: str, told: int) -> MemoryHistory:
-        """Everything, with what was there before in front; of the first rows, `told` are that already."""
+    def history(self, device: str) -> MemoryHistory:
+        """Everything, with what was there before in front."""
         there = sorted(self.strays, key=lambda one: one[0].address)
         began, held = (self.rows[0][0], self.rows[0][-1]) if self.rows else (0, UNKNOWN)
         front = [
-            (began, Kind.ALLOC, number, entry.asked or -entry.change, entry.stream, entry.address, held)
+            (began, Kind.ALLOC, number, entry.asked or -entry.change, entry.stream, entry.pool, entry.address, held)
             for entry, number in there
         ]
         rest = self.before + sum(entry.change for entry, _ in there)
         if rest > 0:  # no more is known of it
-            front.insert(0, (began, Kind.ALLOC, self.ids, rest, 0, UNKNOWN, held))
-        columns = np.array([*front, *self.rows], dtype=np.int64).reshape(-1, 7).T
-        time, kind, number, size, stream, address, reserved = columns
+            front.insert(0, (began, Kind.ALLOC, self.ids, rest, 0, 0, UNKNOWN, held))
+        columns = np.array([*front, *self.rows], dtype=np.int64).reshape(-1, 8).T
+        time, kind, number, size, stream, pool, address, reserved = columns
         is_told = self.tells_segments or bool(np.any(reserved >= 0))
         return MemoryHistory(
             device=device,
@@ -219,8 +238,9 @@ class _Log:
             id=number,
             bytes=size,
             stream=stream,
+            pool=pool,
             address=address,
             reserved=reserved,
             device_allocations=self.taken if is_told else UNKNOWN,
-            earlier=told + len(front),
+            earlier=self.told + len(front),
         )

@@ -1,23 +1,15 @@
-"""Replays: what another configuration of the caching allocator would have reserved for the same history.
-
-The engine is the allocator that the runtime uses, over a device of paper: it hands out addresses and no memory.
-"""
+"""Replays: what another configuration of the caching allocator would have reserved for the same history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from perflab.runtime import _core
-from perflab.runtime.alloc_conf import parse_alloc_conf
-from perflab.runtime.errors import ArgumentError, OutOfMemoryError
-
-from .errors import ReplayError
-from .memory_history import UNKNOWN, Kind, MemoryHistory
+from .memory_history import UNKNOWN, MemoryHistory
+from .replay_engine import Engine, OutOfMemory
 from .trace import Float64s, Int64s, Json
 
 RECORDED, DEFAULTS = "as recorded", "defaults"
-_ENDLESS = 1 << 44  # bytes: more than any device has
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,44 +78,33 @@ def recorded(history: MemoryHistory) -> Replay | None:
     """What the allocator that was recorded had; None where the recording does not tell."""
     if history.device_allocations == UNKNOWN:
         return None
-    return _since(history, RECORDED, history.reserved, history.device_allocations)
+    return _of(history, RECORDED, history.reserved[history.earlier :], history.device_allocations)
 
 
 def replay(history: MemoryHistory, conf: str = "", capacity: int | None = None) -> Replay:
     """What our allocator would have had by `conf`, which is as in PERFLAB_ALLOC_CONF, on a device of `capacity` bytes.
 
-    What was there before the recording began is allocated first, and so lies as close as it can. Where the history gave
-    cached memory back to the device, the replay empties its cache. Without a capacity the device has no end. Raises
-    ReplayError for a configuration that there is not.
+    By default it begins with the segments that were there before the recording, where the recording tells them, and
+    with their blocks where they were. Another configuration would not have come to these: it begins with the blocks
+    alone, close together. Where the history gave cached memory back to the device, the replay empties its cache.
+    Without a capacity the device has no end. Raises ReplayError for a configuration that there is not.
     """
-    try:
-        options = parse_alloc_conf(conf)
-    except ArgumentError as error:
-        raise ReplayError(str(error)) from None
-    engine = _core.AllocatorReplay(_ENDLESS if capacity is None else capacity, options)
-    blocks: dict[int, int] = {}
+    engine = Engine(conf, capacity)
     reserved: list[int] = []
     before = refused = 0
-    rows = zip(*(column.tolist() for column in (history.kind, history.id, history.bytes, history.stream)), strict=True)
-    for row, (kind, number, size, stream) in enumerate(rows):
-        if row == history.earlier:
-            before = engine.stats()["num_device_alloc"]
-        if kind == Kind.ALLOC:
-            try:
-                blocks[number] = engine.allocate(size, stream)
-            except OutOfMemoryError:
-                refused = size
-                break
-        elif kind == Kind.FREE:
-            engine.free(blocks.pop(number))
-        else:
-            engine.empty_cache()
-        reserved.append(engine.reserved)
-    taken = engine.stats()["num_device_alloc"] - before
-    return _since(history, conf or DEFAULTS, np.array(reserved, dtype=np.int64), taken, refused)
+    try:
+        engine.begin(history, as_it_was=not conf)
+        before = engine.device_allocations
+        for row in range(history.earlier, len(history)):
+            engine.apply(history, row)
+            reserved.append(engine.reserved)
+    except OutOfMemory as error:
+        refused = error.bytes
+    taken = engine.device_allocations - before
+    return _of(history, conf or DEFAULTS, np.array(reserved, dtype=np.int64), taken, refused)
 
 
-def _since(history: MemoryHistory, conf: str, reserved: Int64s, device_allocations: int, refused: int = 0) -> Replay:
+def _of(history: MemoryHistory, conf: str, reserved: Int64s, device_allocations: int, refused: int = 0) -> Replay:
     """From the beginning of the recording on."""
-    kept = slice(history.earlier, len(reserved))
-    return Replay(conf, history.time[kept], history.allocated[kept], reserved[kept], device_allocations, refused)
+    kept = slice(history.earlier, history.earlier + len(reserved))
+    return Replay(conf, history.time[kept], history.allocated[kept], reserved, device_allocations, refused)

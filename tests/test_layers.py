@@ -54,7 +54,7 @@ ONLY = {
         "profiler/family.py",
         "profiler/window.py",
         "profiler/gil.py",
-        "profiler/replay.py",  # the allocator itself decides what it would have done
+        "profiler/replay_engine.py",  # the allocator itself decides what it would have done
         "profiler/importers/chrome.py",
         "profiler/importers/chrome_columns.py",
         "profiler/importers/chrome_events.py",

@@ -2,15 +2,15 @@
 
 A pickle can run code where it is loaded; here it can build plain data alone, and all else is refused. The trace has
 `[memory]` instants as torch.profiler writes them, and `[segment]` instants where memory came from the device or went
-back to it; `Bytes` is below 0 where it goes. Blocks from before the history stand at its beginning and have the
-category `before`.
+back to it; `Bytes` is below 0 where it goes. Segments and blocks from before the history stand at its beginning and
+have the category `before`.
 """
 
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import IO, NoReturn
+from typing import IO, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,7 @@ MEMORY, SEGMENT = "[memory]", "[segment]"  # names of instants
 EARLIER = "before"  # the category of what was there before
 _CUDA = 1  # torch's number of the kind of device, as in its traces
 _TAKEN = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unmap": -1}
+_GROWS = ("segment_map", "segment_unmap")
 _FREED = ("free_completed", "free")  # `free` is that of snapshots before torch 2.0
 _ACTIVE = "active"  # how the states of blocks in use begin
 # What reading one raises that is damaged, or not of torch.
@@ -108,6 +109,9 @@ def trace(document: dict[str, Json], name: str) -> Trace:
     return builder.build()
 
 
+_Entry: TypeAlias = dict[str, Json]
+
+
 @dataclass
 class _Device:
     """What happened on a device, as columns."""
@@ -120,10 +124,10 @@ class _Device:
     stream: list[int] = field(default_factory=list)
     pool: list[str] = field(default_factory=list)
     op: list[str] = field(default_factory=list)
-    earlier: int = 0  # rows of blocks from before
+    earlier: int = 0  # rows of what was there before
     reserved: int = 0  # before the first row
 
-    def add(self, time: int, entry: dict[str, Json], size: int, *, is_segment: bool = False) -> None:
+    def add(self, time: int, entry: _Entry, size: int, *, is_segment: bool = False) -> None:
         self.time.append(time)
         self.is_segment.append(is_segment)
         self.bytes.append(size)
@@ -165,42 +169,55 @@ class _Device:
         builder.counters(time[~is_segment], tracks[0], builder.string("Allocated"), allocated[~is_segment])
 
 
-def _device(number: int, segments: list[Json], entries: list[Json]) -> _Device:
-    """The history of one device; first come the blocks that were there before it."""
+def _device(number: int, segments: list[_Entry], entries: list[_Entry]) -> _Device:
+    """The history of one device; first come the segments and the blocks that were there before it."""
     own = [segment for segment in segments if int(segment.get("device", 0)) == number]
     found = _Device(number)
-    live: dict[int, int] = {}
-    freed: dict[int, dict[str, Json]] = {}  # blocks from before that went in the history
-    rows: list[tuple[int, dict[str, Json], int, bool]] = []
+    live, mapped = dict[int, int](), set[int]()  # since the history began: sizes of blocks, segments
+    earlier, segments_before = dict[int, _Entry](), dict[int, _Entry]()  # by address
+    rows: list[tuple[int, _Entry, int, bool]] = []
     for place, entry in enumerate(entries):
-        action, size = entry["action"], int(entry.get("size", 0))
+        action, size, address = entry["action"], int(entry.get("size", 0)), entry.get("addr")
         time = int(entry.get("time_us", place)) * 1000
         if action in _TAKEN:
             rows.append((time, entry, size * _TAKEN[action], True))
+            if action == "segment_alloc":
+                mapped.add(address)
+            elif action == "segment_free" and address not in mapped:
+                segments_before[address] = entry
         elif action == "alloc":
-            live[entry["addr"]] = size
+            live[address] = size
             rows.append((time, entry, size, False))
         elif action in _FREED:
-            known = live.pop(entry["addr"], None)
+            known = live.pop(address, None)
             if known is None:
-                freed[entry["addr"]] = entry
+                earlier[address] = entry
             rows.append((time, entry, -(size if known is None else known), False))
-    there = {**freed}
     for segment in own:
+        if segment["address"] not in mapped:
+            segments_before[segment["address"]] = {**segment, "addr": segment["address"], "size": segment["total_size"]}
         for entry in blocks(segment):
             if str(entry["state"]).startswith(_ACTIVE) and entry["addr"] not in live:
-                there[entry["addr"]] = entry
+                earlier[entry["addr"]] = entry
+    if any(segment.get("is_expandable") for segment in own) or any(
+        row[1]["action"] in _GROWS for row in rows if row[3]
+    ):
+        segments_before.clear()  # those that grow are told by what they have at the end
     began = rows[0][0] if rows else 0
-    for address in sorted(there):
-        found.add(began, there[address], int(there[address]["size"]))
-    found.earlier = len(there)
+    for is_segment, there in ((True, segments_before), (False, earlier)):
+        for _, entry in sorted(there.items()):
+            found.add(began, entry, int(entry["size"]), is_segment=is_segment)
+    found.earlier = len(found.time)
     for time, entry, size, is_segment in rows:
         found.add(time, entry, size, is_segment=is_segment)
-    found.reserved = sum(int(segment["total_size"]) for segment in own) - sum(row[2] for row in rows if row[3])
+    changes = zip(found.bytes, found.is_segment, strict=True)
+    found.reserved = sum(int(segment["total_size"]) for segment in own) - sum(
+        size for size, is_one in changes if is_one
+    )
     return found
 
 
-def blocks(segment: dict[str, Json]) -> Iterator[dict[str, Json]]:
+def blocks(segment: _Entry) -> Iterator[_Entry]:
     """The blocks of a segment, in the words of the history."""
     address = segment["address"]
     for block in segment["blocks"]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ..memory_history import MemoryHistory
 from ..quantity import BYTES, plain, quantity
 from ..replay import RECORDED, Replay
-from .sections import Section, Table
+from .section import Section, Table
 
 
 def replays_section(history: MemoryHistory, replays: Sequence[Replay]) -> Section:
@@ -16,9 +16,8 @@ def replays_section(history: MemoryHistory, replays: Sequence[Replay]) -> Sectio
         f" {_size(base.peak_allocated)} in use at most."
     ]
     if history.earlier:
-        sentences.append(
-            f"Of what is in use, {_size(_earlier(history))} was there before: replays begin with it packed."
-        )
+        there = int(history.allocated[history.earlier - 1])
+        sentences.append(f"{_size(there)} were in use before; configurations begin with these close together.")
     sentences += [
         f"{one.conf}: out of memory after {plain(len(one.time))} of them, when {_size(one.refused)} were asked for."
         for one in replays
@@ -36,12 +35,8 @@ def replays_section(history: MemoryHistory, replays: Sequence[Replay]) -> Sectio
         )
         for one in replays
     )
-    headings = ("configuration", "peak reserved", "ratio", "unused then", "unused on average", "device allocations")
+    headings = ("configuration", "reserved", "ratio", "unused", "mean", "device allocs")
     return Section("Replay", tuple(sentence for sentence in sentences if sentence), (Table(headings, rows),))
-
-
-def _earlier(history: MemoryHistory) -> int:
-    return int(history.bytes[: history.earlier].sum())
 
 
 def _verdict(base: Replay, others: Sequence[Replay]) -> str:

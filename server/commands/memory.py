@@ -9,7 +9,7 @@ from ..errors import LabError
 from .arguments import replace_file
 
 if TYPE_CHECKING:
-    from perflab.profiler.report.sections import Section
+    from perflab.profiler.report.section import Section
 
 _HTML = "also draw it, as a page that needs no server and no network"
 

@@ -11,7 +11,7 @@ from perflab.profiler.memory_history import UNKNOWN, Kind, MemoryHistory, histor
 from .torch_rules import MIB, TorchRules
 
 CASES = Path(__file__).parents[2].parent / "shared" / "cases" / "traces"
-A, F, R = Kind.ALLOC, Kind.FREE, Kind.RELEASE
+A, F, R, S = Kind.ALLOC, Kind.FREE, Kind.RELEASE, Kind.SEGMENT
 
 
 def rows(found: MemoryHistory) -> list[tuple[int, int, int]]:
@@ -41,8 +41,9 @@ def test_of_a_snapshot_whose_history_begins_late(tmp_path: Path) -> None:
     began = len(rules.events)
     rules.free(goes)
     found = read(rules.dump(tmp_path / "snap.pickle", slice(began, None)))
-    assert rows(found) == [(A, 0, 8 * MIB), (A, 1, 5 * MIB), (F, 1, 5 * MIB)]
-    assert (found.earlier, found.device_allocations) == (2, 0)
+    assert rows(found) == [(S, UNKNOWN, 20 * MIB), (A, 0, 8 * MIB), (A, 1, 5 * MIB), (F, 1, 5 * MIB)]
+    assert found.allocated.tolist() == [0, 8 * MIB, 13 * MIB, 8 * MIB]
+    assert (found.earlier, found.device_allocations) == (3, 0)
 
 
 def instants(*entries: tuple[int, int, int, int], **more: int) -> MemoryHistory:
@@ -93,6 +94,14 @@ def test_of_several_devices_it_is_the_one_that_held_most() -> None:
         builder.instant("[memory]", 0, track=Track(pid, 1), args=args)
     found = history(builder.build())
     assert (rows(found), found.device) == ([(A, 0, 300)], "cuda:1")
+
+
+def test_pools_have_numbers() -> None:
+    builder = TraceBuilder()
+    for place, pool in enumerate(("", "(0, 4)", "(0, 0)", "(0, 4)", 0)):
+        args = {"Addr": place, "Bytes": 8, "Total Allocated": 8 * (place + 1), "Pool": pool}
+        builder.instant("[memory]", place, track=Track(1, 1), args=args)
+    assert history(builder.build()).pool.tolist() == [0, 1, 2, 1, 0]
 
 
 def test_a_file_without_allocations_is_refused(tmp_path: Path) -> None:
