@@ -13,7 +13,7 @@ _LOWER = 0.36  # of the height, for the lower part
 
 
 def figure(replays: Sequence[Replay]) -> go.Figure:
-    """Draw replays of one history, at least one: bytes above, the unused share below, over the history's rows.
+    """Draw replays of one history: bytes above, the unused share below, over the history's rows. The first has rows.
 
     The rows are drawn in equal distances, as a recording may stand still for long. Long curves are thinned to the
     lowest and highest point of each stretch; each peak is always kept.
@@ -51,8 +51,9 @@ def figure(replays: Sequence[Replay]) -> go.Figure:
         fillcolor="rgba(135,147,160,0.16)",
         hovertemplate=hover,
     )
+    begun = ((place, one) for place, one in enumerate(replays) if len(one.time))
     # what was recorded is dotted, and above the others
-    for place, one in sorted(enumerate(replays), key=lambda pair: pair[1].conf == RECORDED):
+    for place, one in sorted(begun, key=lambda pair: pair[1].conf == RECORDED):
         is_recorded = one.conf == RECORDED
         colour = theme.NEUTRAL if is_recorded else theme.SEQUENCE[place % len(theme.SEQUENCE)]
         shared = {

@@ -53,9 +53,7 @@ def _replay(arguments: argparse.Namespace) -> int:
 
         replace_file(arguments.html, replay_page(arguments.file.name, section, found))
     if arguments.format == "json":
-        _print_json(
-            {"file": arguments.file.name, "device": history.device, "replays": [one.to_json() for one in found]}
-        )
+        _print_json({"file": arguments.file.name, "device": history.device, "replays": [one.facts() for one in found]})
     else:
         _show(section, arguments.file.name)
     return 0

@@ -1,5 +1,7 @@
 """Replays: the allocator decides as PyTorch's rules say, and what would have been is counted from the right moment."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -195,3 +197,17 @@ def test_real_traces_of_torch(machine: str) -> None:
     assert ours.peak_reserved <= 1.02 * torchs.peak_reserved
     assert grown.peak_reserved <= torchs.peak_reserved
     assert ours.peak_allocated == torchs.peak_allocated == found.allocated.max()
+
+
+def test_a_trace_of_ours(tmp_path: Path) -> None:
+    """Of the model of `make demo`, in a process of its own."""
+    command = [sys.executable, "-m", "perflab.benchmarks.char_lm", "--out", str(tmp_path), "--steps", "30", "--trace"]
+    subprocess.run(command, check=True, capture_output=True)
+    found = read(tmp_path / "trace.json.gz")
+    assert found.device == "cpu"
+    _, ours, grown = replays(found, [EXPANDABLE])
+    assert ours.peak_allocated == grown.peak_allocated == found.allocated[found.earlier :].max() > 0
+    for one in (ours, grown):
+        assert np.all(one.reserved >= one.allocated)
+        assert one.device_allocations <= 4, "a training loop in steady state"
+        assert np.all(one.reserved[len(found) // 2 :] == one.peak_reserved), "and no more later"
