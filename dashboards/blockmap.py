@@ -27,19 +27,29 @@ def svg(segments: Sequence[Segment]) -> str:
 
     The colours are those of the page that it stands on, and those of the light one where it stands alone.
     """
+    return story([("", segments)])
+
+
+def story(moments: Sequence[tuple[str, Sequence[Segment]]]) -> str:
+    """The map at several moments, one below the other, each under its sentence."""
     parts, y = [_legend(_MARGIN)], _MARGIN + _LINE
-    for pool in ("small", "large"):
-        own = sorted(
-            (segment for segment in segments if segment.pool == pool),
-            key=lambda one: (one.used in (0, one.bytes), one.used - one.bytes, -one.bytes, one.address),
-        )
-        if own:
-            drawn, y = _panel(pool, own, y)
-            parts += drawn
+    for sentence, segments in moments:
+        if sentence:
+            parts.append(_text(_MARGIN, y + 15, sentence, _INK, bold=True))
+            y += _LINE
+        for pool in ("small", "large"):
+            own = sorted(
+                (segment for segment in segments if segment.pool == pool),
+                key=lambda one: (one.used in (0, one.bytes), one.used - one.bytes, -one.bytes, one.address),
+            )
+            if own:
+                drawn, y = _panel(pool, own, y)
+                parts += drawn
     height = y + _MARGIN
+    label = "; ".join(sentence or summary(segments) for sentence, segments in moments)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
-        f' role="img" aria-label="{escape(summary(segments))}" font-size="12" font-family="{escape(theme.SANS)}">'
+        f' role="img" aria-label="{escape(label)}" font-size="12" font-family="{escape(theme.SANS)}">'
         f'<rect width="{WIDTH}" height="{height}" rx="6" fill="{_PANEL}"/>{"".join(parts)}</svg>\n'
     )
 
@@ -63,7 +73,7 @@ def _legend(y: int) -> str:
 
 def _panel(pool: str, segments: Sequence[Segment], y: int) -> tuple[list[str], int]:
     """The bars of a pool from `y` on, and where they end."""
-    parts = [_text(_MARGIN, y + 15, f"{pool} blocks", _INK, bold=True), _text(_LABEL, y + 15, summary(segments), _INK)]
+    parts = [_text(_MARGIN, y + 15, f"{pool} blocks", _INK), _text(_LABEL, y + 15, summary(segments), _INK)]
     y += _LINE
     shown = segments[:ROW_LIMIT]
     streams = len({segment.stream for segment in segments}) > 1

@@ -5,8 +5,8 @@ of 10 MiB or more from segments of their own, rounded to 2 MiB. The smallest fre
 large enough is taken; what is left of it becomes a block if it is at least 512 bytes (small pool) or more than 1 MiB
 (large pool). A freed block joins its free neighbours.
 
-Given the histories of eight real snapshots (training and inference on H100s, 60 GB at most), it reserved what PyTorch
-had reserved: five to the byte, the others, which began in the middle, within 0.4 %.
+Given the histories of eight real snapshots (training and inference on GPUs, 63 GB at most), it reserved what PyTorch
+had reserved: five to the byte at the peak, the others, which began in the middle, within 0.4 %.
 """
 
 import pickle
