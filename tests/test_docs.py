@@ -4,6 +4,8 @@ import argparse
 import doctest
 import inspect
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib import import_module
@@ -64,6 +66,14 @@ def test_the_picture_of_the_layers_is_what_its_script_makes() -> None:
     for row in layers.ROWS:
         for package in row:
             assert (ROOT / package.name.removeprefix("perflab.")).is_dir()
+
+
+def test_the_block_diagrams_are_what_the_allocator_does() -> None:
+    """In a process of its own, whose device nothing else has used."""
+    story = "import memory; from perflab.dashboards import blockmap; print(blockmap.story(memory.blocks()), end='')"
+    pictures = ROOT / "docs/pictures"
+    made = subprocess.run([sys.executable, "-c", story], cwd=pictures, check=True, capture_output=True, text=True)
+    assert made.stdout == (pictures / "blocks.svg").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("name", "width"), [("dashboard", 1440), ("timeline", 1400)])

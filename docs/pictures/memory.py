@@ -1,5 +1,5 @@
-"""Makes the pictures of docs/memory.md. blocks.svg: what the allocator of a fresh device does step by step.
-snapshot.svg: the model of `make demo` on the host, in the middle of a step. replay.png: batches of different lengths.
+"""Makes the pictures of docs/memory.md, on the simulated accelerator. blocks.svg: what its allocator does step by step.
+snapshot.svg: its memory in a step of training. replay.png: a replay of training on batches of different lengths.
 
 python docs/pictures/memory.py
 """
@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 
 from playwright.sync_api import expect, sync_playwright
 
@@ -50,6 +52,86 @@ def blocks() -> list[tuple[str, list[Segment]]]:
     return moments
 
 
+class Model(nn.Module):
+    """Sequences of characters to the next one of each, by two layers and a residue."""
+
+    def __init__(self, characters: int = 96, width: int = 256) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(characters, width)
+        self.first, self.second = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+        self.out = nn.Linear(width, characters)
+
+    def forward(self, x: rt.Tensor) -> rt.Tensor:
+        seen = self.embedding(x)
+        logits: rt.Tensor = self.out(seen + self.second(nn.functional.gelu(self.first(seen))))
+        return logits
+
+
+def batches(count: int) -> Iterator[tuple[rt.Tensor, rt.Tensor]]:
+    """Sequences of one length a batch, and another in the next."""
+    random = Random(0)
+    rt.manual_seed(0)
+    for _ in range(count):
+        shape = (8, random.randrange(64, 512))
+        x, y = (rt.randint(0, 96, shape).to(DEVICE) for _ in range(2))
+        yield x, y.reshape(-1)
+
+
+def train(steps: int, looked_at: Callable[[], None] | None = None) -> None:
+    """Train on batches of different lengths; `looked_at` is called in the last step, before its backward pass."""
+    model = Model().to(DEVICE)
+    optimizer = optim.AdamW(model.parameters(), lr=1e-3)
+    for step, (x, y) in enumerate(batches(steps)):
+        loss = nn.functional.cross_entropy(model(x).reshape(-1, 96), y)
+        if looked_at is not None and step == steps - 1:
+            looked_at()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
 def snapshot() -> list[Segment]:
-    """The host's memory in the forward pass of a step."""
-    ...
+    """The device's memory in a step, when the activations are there."""
+    found: list[Segment] = []
+    train(3, lambda: found.extend(segments(rt.memory.memory_snapshot(DEVICE))))
+    return found
+
+
+def record(path: Path) -> None:
+    """A trace of a dozen steps."""
+    with profile() as prof:
+        train(12)
+    prof.export_chrome_trace(path)
+
+
+def take_replay(trace: Path, folder: Path) -> None:
+    """Replay it by what docs/memory.md names, and look at the page."""
+    page = folder / "replay.html"
+    confs = ("expandable_segments:True", "roundup_power2_divisions:4")
+    given = [word for conf in confs for word in ("--conf", conf)]
+    subprocess.run([PERFLAB, "memory", "replay", trace, *given, "--html", page], check=True)
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        raise SystemExit("there is no chromium here; install it first (Debian: sudo apt install chromium)")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        window = browser.new_page(viewport={"width": 1000, "height": 600})
+        window.goto(page.as_uri())
+        figure = window.locator("[data-figure]")
+        figure.scroll_into_view_if_needed()
+        expect(figure).to_have_attribute("data-drawn", "true", timeout=60_000)
+        figure.screenshot(path=FOLDER / "replay.png")
+        browser.close()
+
+
+def main() -> None:
+    (FOLDER / "blocks.svg").write_text(blockmap.story(blocks()), encoding="utf-8")
+    rt.memory.empty_cache(DEVICE)
+    (FOLDER / "snapshot.svg").write_text(blockmap.svg(snapshot()), encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="perflab-picture-") as folder:
+        record(Path(folder) / "trace.json.gz")
+        take_replay(Path(folder) / "trace.json.gz", Path(folder))
+
+
+if __name__ == "__main__":
+    main()
