@@ -100,7 +100,7 @@ def history(trace: Trace) -> MemoryHistory:
     if np.any(allocated[~is_segment] < 0):
         allocated = np.cumsum(np.where(is_segment, 0, size))
     reserved = column("Total Reserved", UNKNOWN)
-    if np.any(reserved < 0) or not np.any(reserved):  # torch says 0 of the CPU
+    if np.any(reserved < allocated):  # torch says 0 of the CPU; others look at it from time to time
         reserved[:] = UNKNOWN
     log = _Log(bool(is_segment.any()), _told_as_earlier(trace, rows))
     columns = (

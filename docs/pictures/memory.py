@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/memory.md, on the simulated accelerator. blocks.svg: what its allocator does step by step.
+"""Makes the pictures of docs/memory.md. blocks.svg: what the allocator of a simulated accelerator does step by step.
 snapshot.svg: its memory in a step of training. replay.png: a replay of training on batches of different lengths.
 
 python docs/pictures/memory.py
@@ -67,21 +67,21 @@ class Model(nn.Module):
         return logits
 
 
-def batches(count: int) -> Iterator[tuple[rt.Tensor, rt.Tensor]]:
+def batches(count: int, device: str) -> Iterator[tuple[rt.Tensor, rt.Tensor]]:
     """Sequences of one length a batch, and another in the next."""
     random = Random(0)
     rt.manual_seed(0)
     for _ in range(count):
         shape = (8, random.randrange(64, 512))
-        x, y = (rt.randint(0, 96, shape).to(DEVICE) for _ in range(2))
+        x, y = (rt.randint(0, 96, shape).to(device) for _ in range(2))
         yield x, y.reshape(-1)
 
 
-def train(steps: int, looked_at: Callable[[], None] | None = None) -> None:
+def train(steps: int, device: str, looked_at: Callable[[], None] | None = None) -> None:
     """Train on batches of different lengths; `looked_at` is called in the last step, before its backward pass."""
-    model = Model().to(DEVICE)
+    model = Model().to(device)
     optimizer = optim.AdamW(model.parameters(), lr=1e-3)
-    for step, (x, y) in enumerate(batches(steps)):
+    for step, (x, y) in enumerate(batches(steps, device)):
         loss = nn.functional.cross_entropy(model(x).reshape(-1, 96), y)
         if looked_at is not None and step == steps - 1:
             looked_at()
@@ -93,14 +93,14 @@ def train(steps: int, looked_at: Callable[[], None] | None = None) -> None:
 def snapshot() -> list[Segment]:
     """The device's memory in a step, when the activations are there."""
     found: list[Segment] = []
-    train(3, lambda: found.extend(segments(rt.memory.memory_snapshot(DEVICE))))
+    train(3, DEVICE, lambda: found.extend(segments(rt.memory.memory_snapshot(DEVICE))))
     return found
 
 
 def record(path: Path) -> None:
-    """A trace of a dozen steps."""
+    """A trace of a dozen steps on the host."""
     with profile() as prof:
-        train(12)
+        train(12, "cpu")
     prof.export_chrome_trace(path)
 
 
