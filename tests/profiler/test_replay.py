@@ -134,12 +134,12 @@ def test_any_history(moves: list[tuple[str, int, int]]) -> None:
         assert replay(found).reserved.tolist() == torchs.reserved.tolist()
 
 
-def simple(*entries: tuple[int, int, int]) -> MemoryHistory:
-    """From time, address and bytes, with 100 MiB reserved."""
+def simple(*entries: tuple[int, int, int], reserved: int = 100 * MIB) -> MemoryHistory:
+    """From time, address and bytes."""
     builder, total = TraceBuilder(), 0
     for time, address, size in entries:
         total += size
-        args = {"Addr": address, "Bytes": size, "Total Allocated": total, "Total Reserved": 100 * MIB}
+        args = {"Addr": address, "Bytes": size, "Total Allocated": total, "Total Reserved": reserved}
         builder.instant("[memory]", time, track=Track(1, 1), args=args)
     return history(builder.build())
 
@@ -157,13 +157,14 @@ def test_fragmentation_is_the_share_that_nothing_is_in() -> None:
 
 
 def test_a_device_that_is_full() -> None:
-    found = simple((0, 1, 50 * MIB), (10, 2, 30 * MIB), (20, 2, -30 * MIB), (30, 3, 40 * MIB), (40, 4, 20 * MIB))
+    entries = ((0, 1, 50 * MIB), (10, 2, 30 * MIB), (20, 2, -30 * MIB), (30, 3, 40 * MIB), (40, 4, 20 * MIB))
+    found = simple(*entries, reserved=200 * MIB)
     enough, little = replay(found, capacity=110 * MIB), replay(found, capacity=100 * MIB)
     assert (enough.refused, enough.peak_reserved) == (0, 110 * MIB), "what was cached went back first"
     assert (little.refused, len(little.time), little.conf) == (20 * MIB, 4, DEFAULTS)
     section = replays_section(found, replays(found, [EXPANDABLE], 100 * MIB))
     assert "defaults: out of memory after 4 of them, when 20 MiB were asked for." in section.sentences
-    assert [row[1] for row in section.tables[0].rows] == ["100 MiB", "out of memory", "out of memory"]
+    assert [row[1] for row in section.tables[0].rows] == ["200 MiB", "out of memory", "out of memory"]
 
 
 def test_what_is_said() -> None:
