@@ -177,7 +177,7 @@ def _device(number: int, segments: list[_Entry], entries: list[_Entry]) -> _Devi
     earlier, segments_before = dict[int, _Entry](), dict[int, _Entry]()  # by address
     rows: list[tuple[int, _Entry, int, bool]] = []
     for place, entry in enumerate(entries):
-        action, size, address = entry["action"], int(entry.get("size", 0)), entry.get("addr")
+        action, size, address = entry["action"], int(entry.get("size", 0)), int(entry.get("addr", 0))
         time = int(entry.get("time_us", place)) * 1000
         if action in _TAKEN:
             rows.append((time, entry, size * _TAKEN[action], True))
