@@ -80,7 +80,6 @@ class AllocatorReplay {
       : memory_(capacity), allocator_(memory_, 0, options_of(options)) {}
 
   size_t allocate(size_t bytes, Stream stream, uint32_t pool) {
-    blocks_.reserve(blocks_.size() + 1);
     blocks_.push_back(allocator_.allocate(bytes, stream, pool));
     return blocks_.size() - 1;
   }
