@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..builder import TraceBuilder
 from ..trace import Int32s, Int64s, Json
 from . import lenient
+from .chrome_flows import FlowNames, FlowPoints
 from .findings import Findings
 
 if TYPE_CHECKING:
@@ -100,6 +101,24 @@ class ParsedColumns:
         texts = [counter_name(plain(self._texts[n]), plain(self._texts[s])) for n, s in both.T.tolist()]
         ids = np.array([self._builder.string(text) for text in texts], dtype=np.int32)
         self._builder.counters(time, self._threads[thread], ids[which], value)
+
+    def give_flows(self, names: FlowNames) -> FlowPoints:
+        """The ends of flows. A thread's number is its place in `flow_threads`."""
+        time, place, number, thread, name, category, phase, at_next = self._parser.take_flows()
+        count = len(self._texts)
+        both, which = np.unique((category.astype(np.int64) + 1) * count + name + 1, return_inverse=True)
+        pairs = [tuple(plain(self._texts[text - 1]) for text in divmod(one, count)) for one in both.tolist()]
+        groups = np.array([names.group(category, name) for category, name in pairs], dtype=np.int64)
+        strings = np.array([self._builder.string(text) for _, text in pairs], dtype=np.int64)
+        letters, threads = phase.astype(np.int64), thread.astype(np.int64)
+        return FlowPoints(
+            groups[which], number, strings[which], letters, time, threads, place, at_next.astype(np.bool_)
+        )
+
+    @property
+    def flow_threads(self) -> list[tuple[Json, Json]]:
+        """Pid and tid of each."""
+        return [(self._texts[pid], self._texts[tid]) for pid, tid in self._parser.flow_threads]
 
     def _meet(self, times: Int64s) -> None:
         self.last_ns = max(self.last_ns, int(times.max(initial=0)))

@@ -14,7 +14,7 @@ from ..args import spelling
 from ..builder import TraceBuilder
 from ..trace import Int64s, Json, Trace, Track
 from .chrome_columns import NO_TIME, ParsedColumns, counter_name, plain
-from .chrome_flows import FlowPoint, bind
+from .chrome_flows import FlowNames, FlowPoints, bind, joined, points_of
 from .findings import Findings
 
 if TYPE_CHECKING:
@@ -63,7 +63,10 @@ class EventReader:
         self._shared: dict[bytes | str, Json] = {}  # values of arguments, one of equal ones
         self._places: list[Int64s] = []  # of slices in the file
         self._edges: dict[int, list[_Edge]] = defaultdict(list)
-        self._flow_points: list[FlowPoint] = []
+        self._flow_rows: list[tuple[int, ...]] = []  # of those that came one by one
+        self._flow_points: list[FlowPoints] = []
+        self._flow_names = FlowNames()
+        self._flow_threads: dict[Thread, int] = {}
         self._handlers = {
             "X": self._complete,
             **dict.fromkeys("BE", self._edge),
@@ -111,6 +114,9 @@ class EventReader:
         self._added += len(places)
         self._added_instants += columns.give_instants()
         columns.give_counters()
+        points = columns.give_flows(self._flow_names)
+        numbers = [self._flow_thread(_thread_of({"pid": pid, "tid": tid})) for pid, tid in columns.flow_threads]
+        self._flow_points.append(replace(points, thread=np.array(numbers, dtype=np.int64)[points.thread]))
         self.known += parser.events - parser.strangers - self._singles
         self._last = max(self._last, columns.last_ns)
 
@@ -182,10 +188,15 @@ class EventReader:
     def _flow_end(self, event: Event) -> None:
         assert self._time is not None
         name, phase = plain(event.get("name")), event["ph"]
-        key = (plain(event.get("cat")), name, plain(event.get("id", event.get("bind_id"))))
+        flow = self._flow_names.of(plain(event.get("cat")), name, plain(event.get("id", event.get("bind_id"))))
         at_next = phase == "f" and event.get("bp") != "e"
         text = self._builder.string(name)
-        self._flow_points.append(FlowPoint(key, text, phase, self._time, _thread_of(event), self._place, at_next))
+        thread = self._flow_thread(_thread_of(event))
+        self._flow_rows.append((*flow, text, ord(phase), self._time, thread, self._place, at_next))
+
+    def _flow_thread(self, thread: Thread) -> int:
+        """The number of a thread among those of flows: it need have no track."""
+        return self._flow_threads.setdefault(thread, len(self._flow_threads))
 
     def _name(self, event: Event) -> None:
         args = event.get("args")
@@ -241,8 +252,9 @@ class EventReader:
         trace = builder.build()
         places = np.empty(len(trace.slices), dtype=np.int64)
         places[builder.row_of_slice] = np.concatenate([*self._places, np.empty(0, dtype=np.int64)])
-        threads = [(track.pid, track.tid) for track in trace.tracks]
-        return replace(trace, flows=bind(self._flow_points, trace.slices, threads, places, self._findings))
+        threads = [self._flow_threads.get((track.pid, track.tid), -1) for track in trace.tracks]
+        points = joined([*self._flow_points, points_of(self._flow_rows)])
+        return replace(trace, flows=bind(points, trace.slices, threads, places, self._findings))
 
     def _close_edges(self) -> None:
         """Make slices of begins and ends; an end takes the innermost open begin of its name, or of any without one."""

@@ -144,7 +144,8 @@ void bind_parser(nb::module_& m) {
       .def_ro("had_events", &ChromeParser::had_events)
       .def_prop_ro("metadata",
                    [](const ChromeParser& parser) { return nb::bytes(parser.metadata.data(), parser.metadata.size()); })
-      .def_prop_ro("threads", [](const ChromeParser& parser) { return parser.threads; })
+      .def_prop_ro("threads", [](const ChromeParser& parser) { return parser.threads.threads; })
+      .def_prop_ro("flow_threads", [](const ChromeParser& parser) { return parser.flow_threads.threads; })
       .def_prop_ro("texts", [](const ChromeParser& parser) { return texts(parser.texts); })
       .def("take_others",
            [](ChromeParser& parser) {
@@ -167,6 +168,14 @@ void bind_parser(nb::module_& m) {
              return nb::make_tuple(array(std::move(taken.time)), array(std::move(taken.thread)),
                                    array(std::move(taken.name)), array(std::move(taken.category)),
                                    args(std::move(taken.args)));
+           })
+      .def("take_flows",
+           [](ChromeParser& parser) {
+             ParsedFlows taken = std::exchange(parser.flows, {});
+             return nb::make_tuple(array(std::move(taken.time)), array(std::move(taken.place)),
+                                   array(std::move(taken.id)), array(std::move(taken.thread)),
+                                   array(std::move(taken.name)), array(std::move(taken.category)),
+                                   array(std::move(taken.phase)), array(std::move(taken.at_next)));
            })
       .def("take_counters", [](ChromeParser& parser) {
         ParsedCounters taken = std::exchange(parser.counters, {});

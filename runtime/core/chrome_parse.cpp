@@ -37,6 +37,15 @@ bool nanoseconds(Text text, int64_t& ns) {
   return true;
 }
 
+// A number that is written as Python writes an int.
+bool whole(Text value, int64_t& number) {
+  const char *p = value.data(), *end = p + value.size();
+  const char* digits = p < end && *p == '-' ? p + 1 : p;
+  if (digits == end || !is_digit(*digits) || (*digits == '0' && value.size() > 1)) return false;
+  auto [last, error] = std::from_chars(p, end, number);
+  return error == std::errc{} && last == end;
+}
+
 ParsedKind parse(Text value, int64_t& word) {
   const char *p = value.data(), *end = p + value.size();
   if (*p == 't' || *p == 'f') {
@@ -100,7 +109,7 @@ void TextTable::grow() {
 }
 
 struct ChromeParser::Event {
-  Text phase, time, duration, name, category, pid, tid, id, args;
+  Text phase, time, duration, name, category, pid, tid, id, bind, args;
 };
 
 void ChromeParser::feed(Text piece) {
@@ -207,6 +216,8 @@ const char* ChromeParser::event(const char* p, const char* end) {
       e.tid = value;
     else if (key == "\"id\"")
       e.id = value;
+    else if (key == "\"bp\"")
+      e.bind = value;
     else if (key == "\"args\"")
       e.args = value;
   });
@@ -236,6 +247,11 @@ void ChromeParser::take(const Event& e, Text text) {
       case 'C':
         plain = take_counter(e);
         break;
+      case 's':
+      case 't':
+      case 'f':
+        plain = take_flow(e);
+        break;
       default:
         plain = false;
     }
@@ -254,7 +270,7 @@ bool ChromeParser::take_slice(const Event& e) {
   if (!nanoseconds(e.time, start) || (lasts && !nanoseconds(e.duration, duration))) return false;
   take_args(slices.args, static_cast<int64_t>(slices.start.size()));
   slices.start.push_back(start), slices.duration.push_back(duration), slices.place.push_back(events);
-  slices.thread.push_back(thread(e));
+  slices.thread.push_back(thread(e, threads));
   slices.name.push_back(text_or_none(e.name)), slices.category.push_back(text_or_none(e.category));
   return true;
 }
@@ -263,7 +279,7 @@ bool ChromeParser::take_instant(const Event& e) {
   int64_t time;
   if (!nanoseconds(e.time, time)) return false;
   take_args(instants.args, static_cast<int64_t>(instants.time.size()));
-  instants.time.push_back(time), instants.thread.push_back(thread(e));
+  instants.time.push_back(time), instants.thread.push_back(thread(e, threads));
   instants.name.push_back(text_or_none(e.name)), instants.category.push_back(text_or_none(e.category));
   return true;
 }
@@ -276,10 +292,21 @@ bool ChromeParser::take_counter(const Event& e) {
     ParsedKind kind = parse(value, word);
     if (kind == ParsedKind::kText && !is_no_number(value) && (value[0] == '-' || is_digit(value[0]))) return false;
     if (kind != ParsedKind::kInt && kind != ParsedKind::kFloat) continue;
-    counters.time.push_back(time), counters.thread.push_back(thread(e));
+    counters.time.push_back(time), counters.thread.push_back(thread(e, threads));
     counters.name.push_back(text_or_none(e.name)), counters.series.push_back(texts.id(key));
     counters.value.push_back(kind == ParsedKind::kInt ? static_cast<double>(word) : std::bit_cast<double>(word));
   }
+  return true;
+}
+
+bool ChromeParser::take_flow(const Event& e) {
+  int64_t time, id;
+  if (!nanoseconds(e.time, time) || !whole(e.id, id)) return false;
+  flows.time.push_back(time), flows.place.push_back(events), flows.id.push_back(id);
+  flows.thread.push_back(thread(e, flow_threads));
+  flows.name.push_back(text_or_none(e.name)), flows.category.push_back(text_or_none(e.category));
+  flows.phase.push_back(static_cast<uint8_t>(e.phase[1]));
+  flows.at_next.push_back(e.phase[1] == 'f' && e.bind != "\"e\"");
   return true;
 }
 
@@ -299,11 +326,11 @@ void ChromeParser::take_args(ParsedArgs& args, int64_t event) {
   }
 }
 
-int32_t ChromeParser::thread(const Event& e) {
+int32_t ChromeParser::thread(const Event& e, ThreadTable& table) {
   std::pair key{text_or_none(e.pid), text_or_none(e.tid)};
   uint64_t both = static_cast<uint64_t>(static_cast<uint32_t>(key.first)) << 32 | static_cast<uint32_t>(key.second);
-  auto [found, fresh] = thread_numbers_.try_emplace(both, static_cast<int32_t>(threads.size()));
-  if (fresh) threads.push_back(key);
+  auto [found, fresh] = table.numbers.try_emplace(both, static_cast<int32_t>(table.threads.size()));
+  if (fresh) table.threads.push_back(key);
   return found->second;
 }
 

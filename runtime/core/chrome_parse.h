@@ -1,10 +1,10 @@
 // Chrome trace JSON into columns: the inner loop of profiler/importers/chrome.py.
 //
-// Complete slices, instants and counters that are written plainly become columns; every other event is handed on as its
-// text, in order: Python reads those. Texts (names, categories, thread ids, values of arguments that are no numbers)
-// are kept once, as they are written, and stand in columns by id. What tracers are known to write although it is not
-// JSON (NaN, raw control bytes, commas too many or too few) is put up with; of a file that is cut short or damaged, the
-// events before that place have been taken.
+// Complete slices, instants, counters and ends of flows that are written plainly become columns; every other event is
+// handed on as its text, in order: Python reads those. Texts (names, categories, thread ids, values of arguments that
+// are no numbers) are kept once, as they are written, and stand in columns by id. What tracers are known to write
+// although it is not JSON (NaN, raw control bytes, commas too many or too few) is put up with; of a file that is cut
+// short or damaged, the events before that place have been taken.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -62,6 +62,16 @@ struct ParsedCounters {
   std::vector<double> value;
 };
 
+struct ParsedFlows {  // ends of arrows
+  std::vector<int64_t> time, place, id;
+  std::vector<int32_t> thread, name, category;
+  std::vector<uint8_t> phase, at_next;  // s, t or f; whether it belongs to the next slice, not to the one around it
+};
+struct ThreadTable {  // threads by the texts of pid and tid; -1: none
+  std::vector<std::pair<int32_t, int32_t>> threads;
+  std::unordered_map<uint64_t, int32_t> numbers;
+};
+
 class ChromeParser {
  public:
   // Takes the next piece of the file; throws NotJson, of what begins at `consumed`, after which nothing more can be
@@ -77,10 +87,11 @@ class ChromeParser {
   int64_t trailing = 0;     // bytes behind the document
   bool had_events = false;  // the list has begun
   TextTable texts;
-  std::vector<std::pair<int32_t, int32_t>> threads;  // texts of pid and tid, by number of the thread; -1: none
+  ThreadTable threads, flow_threads;
   ParsedSlices slices;
   ParsedInstants instants;
   ParsedCounters counters;
+  ParsedFlows flows;
   std::string others;                 // events that are not in the columns, joined by commas
   std::vector<int64_t> other_places;  // their places in the file
   std::vector<int64_t> other_times;   // ns, or kNoTime
@@ -98,15 +109,15 @@ class ChromeParser {
   bool take_slice(const Event&);
   bool take_instant(const Event&);
   bool take_counter(const Event&);
+  bool take_flow(const Event&);
   void take_args(ParsedArgs&, int64_t event);
   int32_t text_or_none(std::string_view text) { return text.empty() ? -1 : texts.id(text); }
-  int32_t thread(const Event&);
+  int32_t thread(const Event&, ThreadTable&);
 
   State state_ = State::kBegin;
   bool in_object_ = false, first_ = true;
   std::string rest_;  // of the last piece
   std::vector<std::pair<std::string_view, std::string_view>> args_;
-  std::unordered_map<uint64_t, int32_t> thread_numbers_;  // by both texts
 };
 
 }  // namespace perflab

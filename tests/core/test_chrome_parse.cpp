@@ -24,12 +24,24 @@ TEST(a_document_becomes_columns) {
   CHECK(p.done() && p.events == 4);
   CHECK(p.slices.start == std::vector<int64_t>{1500} && p.slices.duration == std::vector<int64_t>{2000});
   CHECK(p.texts.at(p.slices.name[0]) == R"("n\"}")" && p.texts.at(p.slices.category[0]) == "\"c\"");
-  CHECK(p.threads.size() == 2 && p.slices.place[0] == 1);
+  CHECK(p.threads.threads.size() == 2 && p.slices.place[0] == 1);
   CHECK(p.instants.time == std::vector<int64_t>{4000} && p.instants.category[0] == -1);
   CHECK(p.counters.value == std::vector<double>{1, 2.5});
   CHECK(p.others == R"({"ph":"B","name":"n","pid":1,"tid":2,"ts":3})");
   CHECK(p.other_places == std::vector<int64_t>{2} && p.other_times == std::vector<int64_t>{3000});
   CHECK(p.metadata == R"("a":[1, "]"],"z":null)");
+}
+
+TEST(ends_of_flows_become_columns_where_their_ids_are_numbers) {
+  ChromeParser p;
+  p.feed(R"([{"ph":"s","id":7,"cat":"c","name":"n","pid":1,"tid":2,"ts":1},
+{"ph":"f","id":-7,"bp":"e","cat":"c","name":"n","pid":1,"tid":3,"ts":2.5},{"ph":"f","id":0,"ts":3},
+{"ph":"t","id":"7","ts":4},{"ph":"t","id":7.0,"ts":5},{"ph":"t","ts":6}])");
+  CHECK(p.flows.id == std::vector<int64_t>{7, -7, 0} && p.flows.time == std::vector<int64_t>{1000, 2500, 3000});
+  CHECK(p.flows.phase == std::vector<uint8_t>{'s', 'f', 'f'} && p.flows.at_next == std::vector<uint8_t>{0, 0, 1});
+  CHECK(p.flows.place == std::vector<int64_t>{1, 2, 3} && p.flows.thread == std::vector<int32_t>{0, 1, 2});
+  CHECK(p.flow_threads.threads[2] == std::pair(-1, -1) && p.threads.threads.empty());
+  CHECK(p.other_places == std::vector<int64_t>{4, 5, 6});
 }
 
 TEST(arguments_keep_their_kinds) {

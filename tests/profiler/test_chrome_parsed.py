@@ -52,14 +52,15 @@ plain = st.one_of(st.integers(0, 50), st.integers(0, 50_000).map(lambda ns: ns /
 # odd ones meet no plain one: of events at one time those written plainly would come first
 times = st.one_of(plain, st.sampled_from(["77", 4e15]))
 events = st.fixed_dictionaries(
-    {"ph": st.sampled_from("XXXXiIRCBEMsfbe?"), "ts": times},
+    {"ph": st.sampled_from("XXXXiIRCBEMsstffbe?"), "ts": times},
     optional={
         "dur": plain,
         "name": st.sampled_from(["a", "b", 'q"\\\u2603', "", None, 3]),
         "cat": st.sampled_from(["cpu_op", ""]),
         "pid": st.sampled_from([1, "1", None]),
         "tid": st.sampled_from([1, 2, "stream 7", -3, 1.0]),
-        "id": st.sampled_from([1, "0x1"]),
+        "id": st.sampled_from([1, "1", -1, 0, "0x1", "01", 2**63]),
+        "bp": st.sampled_from(["e", None]),
         "args": st.none() | st.dictionaries(st.sampled_from(["k", "value", "\u2603"]), values, max_size=3),
         "tts": values,
     },
