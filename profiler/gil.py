@@ -31,7 +31,7 @@ class GilRecorder:
 
     def count(self) -> int:
         """How many holds there are so far."""
-        return len(self._trace) if self._trace is not None else 0
+        return self._trace.count() if self._trace is not None else 0
 
     def read(self) -> GilRecord:
         """What was recorded so far; nothing after stop(), and in a child of os.fork()."""

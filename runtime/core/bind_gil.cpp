@@ -23,7 +23,7 @@ nb::tuple as_arrays(GilTraced traced) {
 void bind_gil(nb::module_& m) {
   nb::class_<GilTrace>(m, "GilTrace")
       .def(nb::init<size_t>(), "room"_a)
-      .def("__len__", &GilTrace::count)
+      .def("count", &GilTrace::count)
       .def("read", [](const GilTrace& trace) { return as_arrays(trace.read()); })
       .def("forget", &GilTrace::forget, "tick"_a)
       .def("stop", [](GilTrace& trace) { return as_arrays(trace.stop()); });
