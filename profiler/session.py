@@ -52,7 +52,8 @@ class profile:
     schedule, stacks or torch (ValueError). `budget`: the share of the time that recording may take (0.02); where events
     cost more between two steps, stacks and then shapes are left out, of all profiles that run, and the trace says so.
     `torch`: torch's own recorder runs too, for this thread and its backward passes, and what it records lies in the
-    same trace on the same clock (ProfilerError where PyTorch is not installed); see docs/torch.md.
+    same trace on the same clock (ProfilerError where PyTorch is not installed); see docs/torch.md. `with_modules`:
+    calls of torch's modules are there, too, and ops belong to them.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class profile:
         profile_memory: bool = True,
         with_stack: bool = False,
         torch: bool = False,
+        with_modules: bool = False,
         metadata: Mapping[str, Json] | None = None,
         max_events: int = 10_000_000,
         ring: Ring | None = None,
@@ -73,6 +75,8 @@ class profile:
             raise ValueError(f"profile: max_events is {max_events}; keep at least one")
         if budget is not None and not 0 < budget < 1:
             raise ValueError(f"profile: budget is {budget}; it is a share of the time, such as 0.02")
+        if with_modules and not torch:
+            raise ValueError("profile: with_modules is of torch's modules: say torch=True, too")
         if ring is not None and (schedule is not None or with_stack or torch):
             raise ValueError("profile: a ring keeps the last steps of all; leave out schedule=, with_stack= and torch=")
         self.step_num = 0
@@ -81,7 +85,7 @@ class profile:
         self._shapes = record_shapes
         self._memory = profile_memory
         self._with_stack = with_stack
-        self._torch = torch
+        self._torch, self._modules = torch, with_modules
         self._metadata = {**(metadata or {}), **identity(), "versions": _versions()}
         self._max_events = max_events
         self._budget = budget
@@ -244,7 +248,8 @@ class profile:
     def _begin_torch(self) -> TorchRecorder | None:
         if not self._torch:
             return None
-        return TorchRecorder(_core.recorder_ticks, shapes=self._shapes, memory=self._memory)
+        module = _core.Annotation if self._modules else None
+        return TorchRecorder(_core.recorder_ticks, shapes=self._shapes, memory=self._memory, module=module)
 
     def _save(self, recording: Recording) -> None:
         with self._saving:

@@ -20,6 +20,7 @@ import numpy as np
 from .errors import ProfilerError
 from .importers import read
 from .torch_clock import Readings
+from .torch_modules import MODULES, Part
 from .trace import Json, Trace
 
 if TYPE_CHECKING:
@@ -74,18 +75,25 @@ class TorchRecord:
 
 
 class TorchRecorder:
-    """Has torch's ops recorded until stop(); `ticks` reads our clock.
+    """Has torch's ops recorded until stop(); `ticks` reads our clock, `module` makes a part for the call of a module.
 
     Raises ProfilerError where torch is not installed, or has no recorder. Where it cannot record now, the record and a
     RuntimeWarning say why.
     """
 
-    def __init__(self, ticks: Callable[[], int], *, shapes: bool, memory: bool) -> None:
+    def __init__(
+        self, ticks: Callable[[], int], *, shapes: bool, memory: bool, module: Callable[[str], Part] | None = None
+    ) -> None:
         self._ticks = ticks
         self._record = _RECORDER.begin(ticks, shapes, memory)
+        self._modules = module is not None
+        if module is not None:
+            MODULES.watch(module)
 
     def stop(self) -> TorchRecord:
         """What was recorded."""
+        if self._modules:
+            MODULES.leave()
         self._record.ended = self._ticks()
         _RECORDER.end(self._record)
         if self._record.trouble:

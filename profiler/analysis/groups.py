@@ -18,7 +18,7 @@ GroupBy: TypeAlias = Literal["op", "op+shape", "module", "stack", "step"]
 
 SHAPES = ("Input Dims", "Input dims")  # arguments of an op: the shapes of its inputs; the second is early Kineto's
 MODULE = "Module Hierarchy"  # argument of an op: the path of the module that called it
-_TORCH_MODULE = "nn.Module: "  # begins the name of a slice around a module's call
+TORCH_MODULE = "nn.Module: "  # begins the name of a slice around a module's call
 NOWHERE = "(none)"  # the group of ops without a module, or outside of steps
 
 
@@ -65,11 +65,11 @@ def _by_module(trace: Trace, columns: Ops) -> Groups:
 def modules(trace: Trace) -> tuple[Int64s, list[str]]:
     """For each slice that is an op the place of its module in the list of all paths of modules, else -1."""
     told = trace.slice_args.get(MODULE)
-    if told is not None:
+    if told is not None and len(told):
         return _inherited(trace, _codes(told, len(trace.slices))), [str(value) for value in told.table or ()]
-    starts = [text.startswith(_TORCH_MODULE) for text in trace.strings]
+    starts = [text.startswith(TORCH_MODULE) for text in trace.strings]
     around = paths(trace, np.array(starts, dtype=bool)[trace.slices.name], trace.slices.name)
-    texts = [text.removeprefix(_TORCH_MODULE) for text in trace.strings]
+    texts = [text.removeprefix(TORCH_MODULE) for text in trace.strings]
     labels = [".".join(texts[key] for key in around.chain(path)) for path in range(len(around.key))]
     return _inherited(trace, around.of_slice), labels
 

@@ -16,6 +16,7 @@ from perflab.profiler import Trace, chrome, profile, record_function, schedule
 from perflab.profiler.analysis.averages import key_averages
 from perflab.profiler.analysis.diff import diff
 from perflab.profiler.analysis.gil import HELD, THREAD
+from perflab.profiler.analysis.groups import modules
 from perflab.profiler.analysis.memory import memory_curve, memory_peak
 from perflab.profiler.analysis.parts import PARTS, part_ns, step_parts
 from perflab.profiler.analysis.steps import steps
@@ -159,6 +160,45 @@ def test_steps_and_their_parts(step: Callable[[], None]) -> None:
     for found in step_parts(prof.trace):
         assert found.forward_ns > 0 and found.backward_ns > 0 and found.optimizer_ns > 0 and found.data_wait_ns > 0
         assert sum(part_ns(found, part) for part in PARTS) == found.duration
+
+
+def test_ops_belong_to_the_modules_that_called_them(torch: Any) -> None:
+    class Net(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.ModuleList([torch.nn.Linear(4, 4), torch.nn.Linear(4, 4)])
+            self.head = torch.nn.Sequential(torch.nn.ReLU(), torch.nn.Linear(4, 1))
+
+        def forward(self, x: Any) -> Any:
+            for layer in self.layers:
+                x = layer(x)
+            return self.head(x)
+
+    net = Net()
+    with profile(torch=True, with_modules=True) as prof:
+        with profile(torch=True, with_modules=True) as inner:
+            for _ in range(3):
+                net(torch.ones(2, 4)).sum().backward()
+        with pytest.raises(RuntimeError, match="mat1 and mat2"):
+            net(torch.ones(2, 5))
+        net(torch.ones(2, 4))
+    trace = inner.trace
+    found = {row.name for row in inner.key_averages("module")}
+    layers = {"Net.layers.0", "Net.layers.1", "Net.head.0", "Net.head.1"}
+    assert found == layers | {"(none)"}  # of Net and its head themselves there are no ops
+    calls = Counter(trace.name_of(trace.select("user_annotation")))
+    assert calls["nn.Module: Net"] == calls["nn.Module: layers.1"] == calls["nn.Module: head"] == 3
+    of_slice, names = modules(trace)
+    products = trace.select(name="aten::addmm")
+    assert Counter(names[of_slice[row]] for row in products) == dict.fromkeys(layers - {"Net.head.0"}, 3)
+    passes = trace.select(name="AddmmBackward0")  # belong to the modules whose gradients they compute
+    assert Counter(names[of_slice[row]] for row in passes) == dict.fromkeys(layers - {"Net.head.0"}, 3)
+    assert {row.name for row in prof.key_averages("module")} == found  # also behind the exception
+    with profile(torch=True) as without:
+        net(torch.ones(2, 4))
+    assert not counts(without.trace, "user_annotation")
+    with pytest.raises(ValueError, match="with_modules is of torch's modules: say torch=True, too"):
+        profile(with_modules=True)
 
 
 def test_memory_is_that_of_torch(torch: Any) -> None:
