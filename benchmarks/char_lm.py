@@ -61,10 +61,10 @@ class OneHotModel(CharModel):
 
     def __init__(self, characters: int) -> None:
         super().__init__(characters)
-        self._one_hot = rt.from_numpy(np.eye(characters, dtype=np.float32))
+        self.register_buffer("one_hot", rt.from_numpy(np.eye(characters, dtype=np.float32)), persistent=False)
 
     def embed(self, x: rt.Tensor) -> rt.Tensor:
-        rows: rt.Tensor = rt.take(self._one_hot, x, 0) @ self.embedding.weight
+        rows: rt.Tensor = rt.take(self.one_hot, x, 0) @ self.embedding.weight
         return rows
 
 
@@ -77,18 +77,21 @@ def text() -> tuple[NDArray[np.int64], int]:
     return indices.astype(np.int64), len(characters)
 
 
-def train(variant: str, steps: int, trace: Path | None) -> tuple[list[float], list[float]]:
+def train(variant: str, steps: int, trace: Path | None, device: str = "cpu") -> tuple[list[float], list[float]]:
     """Train a variant; the loss in nats a character of each step, and the seconds of each measured step."""
     indices, characters = text()
     choice = np.random.default_rng(0)
     rt.manual_seed(0)
-    model = VARIANTS[variant](characters)
+    model = VARIANTS[variant](characters).to(device)
     optimizer = optim.AdamW(model.parameters(), lr=LEARNING_RATE)
 
     def step() -> float:
         starts = choice.integers(0, len(indices) - CONTEXT, BATCH)
         windows = indices[starts[:, None] + np.arange(CONTEXT + 1)]
-        x, y = rt.from_numpy(windows[:, :CONTEXT].copy()), rt.from_numpy(windows[:, CONTEXT].copy())
+        x, y = (
+            rt.asarray(windows[:, :CONTEXT].copy(), device=device),
+            rt.asarray(windows[:, CONTEXT].copy(), device=device),
+        )
         with record_function("forward"):
             loss = nn.functional.cross_entropy(model(x), y)
         with record_function("backward"):
@@ -132,12 +135,13 @@ def main() -> None:
     parser.add_argument("--variant", choices=VARIANTS, default="base")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--steps", type=int, default=400)
+    parser.add_argument("--device", default="cpu", help="where to train, as sim:0")
     parser.add_argument("--trace", action="store_true", help="keep the last steps as a trace")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     created = datetime.now(UTC)
     trace = arguments.out / "trace.json.gz" if arguments.trace else None
-    losses, seconds = train(arguments.variant, arguments.steps, trace)
+    losses, seconds = train(arguments.variant, arguments.steps, trace, arguments.device)
     result = Result(Benchmark("char_lm training step", {"batch": str(BATCH)}), tuple(seconds))
     run = Run(None, None, None, this_machine(), created, _tool(), (result,))
     (arguments.out / "run.json").write_text(run.to_json())

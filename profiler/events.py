@@ -6,8 +6,9 @@ t0, t1, t2  ticks. op: begins, its kernel begins, both end. node, annotation, st
 name        op, node: op id; gil, annotation, composite: id of an interned string; step: its number; task_run: id of the
             coroutine's name, task_wait: of that of what it waits in.
 sequence    op: number of the backward node that it made, 0 none; node: its number; step: that of its profile; task_run
-            and task_wait: number of the task.
-address     edge: number of the node that it leads to, or which leaf; leaf: which one.
+            and task_wait: number of the task; launch, kernel: number of the launch, 0 for one that waits.
+address     launch, kernel: number of the stream, from bit 32 on of the device. edge: number of the node that it leads
+            to, or which leaf; leaf: which one.
 """
 
 import numpy as np
@@ -18,11 +19,14 @@ EVENT = np.dtype(
 )  # fmt: skip
 # Values of `kind`; 0 is no event.
 OP, NODE, ALLOC, FREE, GIL, ANNOTATION, STEP_MARK, COMPOSITE, EDGE, LEAF, TASK_RUN, TASK_WAIT = range(1, 13)
+LAUNCH, KERNEL = 17, 18
 
 BACKENDS = ("view", "native", "numpy")  # bits 0-2 of an op's flags; a view has no kernel
 HAS_KERNEL = 7
 DTYPE_SHIFT, DTYPE_MASK = 3, 31  # bits 3-7: the code of its output's dtype
 OUTPUT_ALLOCATED = 1 << 8
+DEVICE_MASK = 255  # of the flags of alloc and free: the number of the device
+NAMED, IS_COPY = 1 << 9, 1 << 10  # flags of launch and kernel: the name is an interned string; it is a copy
 NAME_INTERNED = 1  # flag of a node: its name is an interned string
 TO_LEAF = 1  # flag of an edge
 

@@ -17,16 +17,22 @@ from .analysis.costs import COSTS
 from .analysis.graph import ACCUMULATE, EDGE_FLOW, FORWARD_FLOW, LEAF_ARG
 from .analysis.steps import STEP
 from .builder import TraceBuilder
+from .device_track import DeviceTrack
 from .edges import EdgeEnds
 from .events import (
+    ALLOC,
     ANNOTATION,
     BACKENDS,
     COMPOSITE,
+    DEVICE_MASK,
     DTYPE_MASK,
     DTYPE_SHIFT,
     EDGE,
+    FREE,
     GIL,
     HAS_KERNEL,
+    KERNEL,
+    LAUNCH,
     LEAF,
     NAME_INTERNED,
     NODE,
@@ -103,6 +109,7 @@ class Recording:
     threads: dict[int, str] = field(default_factory=dict)  # names by thread id
     process: str = "python"  # its name
     number: int = 0  # of the first event: those of children go on from here
+    devices: list[str] = field(default_factory=lambda: ["cpu"])  # by number
     allocated_bytes: int = 0  # when the window began
     reserved: list[tuple[int, int]] = field(default_factory=list)  # (tick, bytes), as sampled
     resident: list[tuple[int, int]] = field(default_factory=list)  # the same, of the process
@@ -172,7 +179,8 @@ class _Conversion:
     def _look_ahead(self, recording: Recording) -> None:
         """Find out when each piece begins, which tracks there are, and which ops made nodes that ran."""
         pieces, made, ran, ran_number, edges = [], [_NONE], [_NONE], [_NONE], EdgeEnds()
-        acquisitions, tasks = [NOTHING], [NOTHING]
+        acquisitions, tasks, launches = [NOTHING], [NOTHING], [NOTHING]
+        streams: set[int] = set()
         called = [np.empty((0, 4), dtype=np.int64)]
         for piece in cut(recording.events, recording.number):
             stretch = piece.whole()
@@ -189,6 +197,9 @@ class _Conversion:
             self._tracks[piece.thread] = self._track(piece.thread)
             if np.any(kind == GIL):
                 acquisitions.append(stretch.at(kind == GIL))
+            streams.update(np.unique(stretch["address"][kind == KERNEL]).tolist())
+            if np.any(kind == LAUNCH):
+                launches.append(stretch.at((kind == LAUNCH) & (sequence > 0)))
             if np.any(kind >= TASK_RUN):
                 tasks.append(stretch.at((kind == TASK_RUN) | (kind == TASK_WAIT)))
         begins = [*(int(ticks[1]) for _, ticks in pieces), *(tick for tick, _ in recording.reserved)]
@@ -220,6 +231,8 @@ class _Conversion:
             self._gil_track,
             events,
         )
+        names = (recording.devices, recording.strings, self._ops, self._dtypes)
+        self._devices = DeviceTrack(self._builder, self._ns, *names, Stretch.joined(launches), streams)
         of_torch = (self._builder, self._ns, self._pid, self._track, events + self._gil.arrows)
         self._torch = TorchTrack(recording.torch, *of_torch) if recording.torch else None
         of_tasks = (recording.tasks, recording.strings, self._builder, self._ns, self._lane)
@@ -250,6 +263,7 @@ class _Conversion:
             middle, running = running.at(ready), running.at(~ready)
             middle = middle.at(np.argsort(middle.number))  # of one moment: as recorded, wherever a stretch was cut
             self._add_kernels(middle)
+            self._devices.add(stretch, self._tracks.of, self._add_shapes)
             self._gil.add(until)
             self._garbage.add(until)
             self._tasks.add(until)
@@ -258,7 +272,8 @@ class _Conversion:
             if self._torch:
                 self._torch.add(until)
             if self._memory:
-                self._memory.add(stretch, middle, self._tracks.of, until)
+                on_cpu = (stretch["kind"] != ALLOC) & (stretch["kind"] != FREE) | (stretch["flags"] & DEVICE_MASK == 0)
+                self._memory.add(stretch.at(on_cpu), middle, self._tracks.of, until)
             yield self._builder.take_page()
 
     def _ids(self, names: Sequence[str]) -> NDArray[np.int64]:
@@ -346,16 +361,19 @@ class _Conversion:
         sequence = ops["sequence"].astype(np.int64)
         made = sequence > 0
         builder.slice_args("Sequence number", handles[made], sequence[made])
-        if self._dims:
-            known = ops["shapes"] > 0
-            shown, ids = handles[known], ops["shapes"][known]
-            builder.slice_args("Input Dims", shown, ids, table=self._dims)
-            builder.slice_args("Input type", shown, ids, table=self._types)
+        self._add_shapes(handles, ops)
         scope = ops["scope"]
         builder.slice_args("Module Hierarchy", handles[scope > 0], scope[scope > 0], table=self._modules)
         # an arrow to each node of that number that ran: its id is the number of the node's event
         places, each = _each_of(self._ran, sequence[made])
         builder.flow_ends(handles[made][places], self._ran_number[each], builder.string(FORWARD_FLOW), False)
+
+    def _add_shapes(self, handles: Int64s, events: Stretch) -> None:
+        known = events["shapes"] > 0
+        if self._dims and known.any():
+            ids = events["shapes"][known]
+            self._builder.slice_args("Input Dims", handles[known], ids, table=self._dims)
+            self._builder.slice_args("Input type", handles[known], ids, table=self._types)
 
     def _names_of_kernels(self, kernels: Stretch) -> Int64s:
         codes = kernels["name"].astype(np.int64) << 8 | kernels["flags"] & 0xFF

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 
-from perflab.runtime import _core
+from perflab.runtime import _core, sim
 from perflab.runtime.spec import DTYPES
 
 from .analysis.overhead import RECORDING_COSTS
@@ -17,6 +17,7 @@ from .family import FAMILY
 from .garbage import GarbageRecorder
 from .gil import GilRecorder
 from .gil_track import GilRecord
+from .modelled import modelled
 from .recorder import RECORDER
 from .recording import Clock, Recording
 from .resident import PEAK, ResidentMemory
@@ -143,6 +144,7 @@ class Window:
             self.close()
 
     def _recording(self, gil: GilRecord, metadata: dict[str, Json]) -> Recording:
+        _core.sim_settle()  # the streams' threads record what they do when it is done
         events, dropped = RECORDER.take(self._share)
         lost: dict[str, Json] = {"droppedEvents": dropped, "maxEvents": self._max_events} if dropped else {}
         peak: dict[str, Json] = {PEAK: most} if (most := self._resident.peak()) else {}
@@ -156,6 +158,7 @@ class Window:
             strings=_core.interned(),
             shapes=_core.shapes(),
             threads=self._threads.read(),
+            devices=[_core.device_name(number) for number in range(_core.device_count())],
             cost=cost,
             allocated_bytes=self._memory[0][1],
             reserved=[(tick, reserved) for tick, _, reserved in self._memory],
@@ -163,8 +166,11 @@ class Window:
             collections=self._garbage.read(),
             tasks=self._tasks.read(),
             gil=gil,
-            metadata=metadata | gil.notes | lost | peak | costs | (self._budget.notes() if self._budget else {}),
+            metadata=metadata | lost | simulated(),
         )
+        if sim.model():
+            return modelled(recording, set(_core.sim_threads()))
+        recording.metadata.update(gil.notes | peak | costs | (self._budget.notes() if self._budget else {}))
         recording.children.extend(self._of_children(recording))
         return recording
 
@@ -186,6 +192,15 @@ class Window:
                 metadata={"droppedEvents": child.dropped} if child.dropped else {},
             )
             number += sum(len(events) for _, events in child.events)
+
+
+def simulated() -> dict[str, Json]:
+    """What a trace says of simulated devices: which there are, and whose time was kept."""
+    names = [_core.device_name(number) for number in range(_core.device_count())]
+    simulated = [name for name in names if name.startswith("sim")]
+    spec = sim.model()
+    clock = {"clock": "modelled", "model": spec.name or str(spec)} if spec else {"clock": "real"}
+    return {"simulated": {"devices": list[Json](simulated), **clock}} if simulated else {}
 
 
 _OPEN: set[Window] = set()

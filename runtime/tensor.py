@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import creation, interchange, random, registry, subscript  # noqa: F401  (it gives the core its hooks)
+from . import creation, interchange, random, registry, sim, subscript  # noqa: F401  (it gives the core its hooks)
 from ._core import Tensor, inplace
 from .creation import copied
 from .device import CPU, Device, as_device, device_of
@@ -295,6 +295,7 @@ def _install() -> None:
         "cuda": _cuda,
         "is_cpu": property(lambda self: self._device == 0, doc="Whether the memory is on the CPU."),
         "untyped_storage": untyped_storage,
+        "record_stream": sim.record_stream,
         "is_floating_point": is_floating_point,
         "is_complex": is_complex,
         **{name: _conversion(name, dtype) for name, dtype in _CONVERSIONS.items()},

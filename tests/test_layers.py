@@ -23,6 +23,7 @@ RUNTIME = (
     {"presence"},
     {"spec", "alloc_conf"},
     {"promotion", "device"},
+    {"sim"},
     {"op"},
     {"program"},
     {"registry"},

@@ -53,11 +53,12 @@ SimSpec spec_of(nb::dict flops, double bandwidth, double copy_bandwidth, int64_t
   return spec;
 }
 
-nb::dict memory(SimDevice& d) {
+nb::dict memory(int number) {
   nb::dict m;
+  Device& d = checked(number);
   const MemoryStats stats = d.allocator().stats();
   m["allocated_bytes"] = stats.all.allocated_bytes.current, m["reserved_bytes"] = stats.all.reserved_bytes.current;
-  m["capacity"] = d.source().info().total, m["device_allocs"] = stats.device_allocs;
+  m["capacity"] = d.memory_source().info().total, m["device_allocs"] = stats.device_allocs;
   return m;
 }
 
@@ -99,13 +100,19 @@ void bind_device(nb::module_& m) {
   m.def(
       "sim_mark_synchronize", [](int index, const SimMark& mark) { sim(index).synchronize(mark); }, "index"_a,
       "mark"_a);
-  m.def("sim_memory", [](int index) { return memory(sim(index)); }, "index"_a);
+  m.def("device_memory", memory, "number"_a);
   m.def(
       "sim_set_capacity", [](int index, size_t bytes) { sim(index).source().set_capacity(bytes); }, "index"_a,
       "bytes"_a);
   m.def("sim_empty_cache", [](int index) { sim(index).allocator().empty_cache(); }, "index"_a);
   m.def("sim_settle", [] {
     for (SimDevice* d : sim_devices()) d->settle();
+  });
+  m.def("sim_threads", [] {
+    std::vector<uint64_t> all;
+    for (SimDevice* d : sim_devices())
+      for (uint64_t thread : d->threads()) all.push_back(thread);
+    return all;
   });
   m.def("sim_stop", [] {
     for (SimDevice* d : sim_devices()) d->stop();

@@ -11,10 +11,10 @@
 //             step: the number of the profile whose step it is. alloc and free: the stream's number.
 // address     op: its output's memory where it allocated it, alloc and free: the block. bytes: as asked for.
 //             edge: the number of the node behind, or which leaf. leaf: which one.
-// launch, kernel: what starts work on a device, and the work. t0, t2: begin, end. sequence: the launch's number, the
-// same
-//             for both. name, flags: as of an op, or with kNamed an interned string. address: the number of the
-//             stream in bits 0-31, of the device above. bytes: that it moves, of a copy.
+// launch, kernel: what starts work on a device, and the work. t0, t2: begin, end. sequence: the launch's number, in
+// both.
+//             name, flags: as of an op, or with kNamed an interned string. address: the number of the stream in bits
+//             0-31, that of the device above. bytes: that it moves, of a copy.
 // shapes      interned shapes of the inputs (0 none); leaf: its own. scope: interned module path (0 none).
 #pragma once
 #include <cstdint>
@@ -32,14 +32,14 @@ enum class EventKind : uint16_t {
   kComposite,
   kEdge,
   kLeaf,
-  kLaunch,
+  kLaunch = 17,
   kKernel
 };
 
 // flags of an alloc and a free: the device's number in bits 0-7, the pool's in bits 8-15.
 // flags of an op: backend in bits 0-2, dtype of the first output in bits 3-7, bit 8: it allocated that output.
-// kLaunched: a device runs the kernel, which has an event of its own.
-enum EventBackend : uint16_t { kView = 0, kNative = 1, kPythonKernel = 2, kLaunched = 4 };
+// kView: the CPU computes nothing; what a device computes has an event of its own.
+enum EventBackend : uint16_t { kView = 0, kNative = 1, kPythonKernel = 2 };
 constexpr uint16_t kAllocated = 1 << 8;
 // flags of alloc and free: the number of the device
 // flag of a node that runs Python: its name is an interned string

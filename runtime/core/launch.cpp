@@ -96,7 +96,7 @@ void run_on_device(const Op& op, In in, int nin, const Attrs& attrs, Array* out,
   const bool work = give_memory(op, d, *typed.get()[0], out, nout, donate && typed.get()[0] == in[0]);
   const int64_t t1 = t0 && work ? ticks() : 0;
   if (work) d.launch(op, typed.computed, typed.get(), nin, attrs, out, nout);
-  if (t0) record_op(op, work ? kLaunched : kView, typed.get(), nin, out, false, t0, t1, sequence);
+  if (t0) record_op(op, kView, typed.get(), nin, out, false, t0, t1, sequence);
 }
 
 void run_into_on_device(const Op& op, In in, int nin, const Attrs& attrs, Array& target, const char* form,
@@ -127,7 +127,7 @@ void run_into_on_device(const Op& op, In in, int nin, const Attrs& attrs, Array&
       d.launch(op, typed.computed, typed.get(), nin, attrs, &result, 1);
     copy_into(result, target);
   }
-  if (t0) record_op(op, kLaunched, typed.get(), nin, &target, false, t0, t1, sequence);
+  if (t0) record_op(op, kView, typed.get(), nin, &target, false, t0, t1, sequence);
 }
 
 Array cast_on_device(const Array& a, DType to) {

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 
@@ -135,7 +136,7 @@ void SimDevice::copy(const Array& from, Array& to, bool non_blocking) {
   // memory of the CPU lives until then
   auto kept = std::make_shared<Array>();
   if (from_cpu || to_cpu) kept->alias(from_cpu ? from : to);
-  const char* name = from_cpu ? "Memcpy HtoD (sim)" : to_cpu ? "Memcpy DtoH (sim)" : "Memcpy DtoD (sim)";
+  const char* name = from_cpu ? "Memcpy HtoD" : to_cpu ? "Memcpy DtoH" : "Memcpy DtoD";
   const SimWork work{0, static_cast<double>(from.bytes()) * (from_cpu || to_cpu ? 1 : 2), from.dtype,
                      from_cpu || to_cpu};
   submit(l, {is_recording() ? intern(name) : 0, kNamed | kCopy, from.bytes(), 0}, work, [source, target, kept] {
@@ -166,7 +167,7 @@ std::shared_ptr<SimMark> SimDevice::mark(Stream s) {
   auto m = std::make_shared<SimMark>();
   m->stream = &l.stream;
   const bool modelled = sim_clock().is_on();
-  if (modelled) m->time = l.clock.free_at;
+  if (modelled) m->time = std::max(l.clock.free_at, sim_clock().now());
   m->place = l.stream.add([m, modelled] {
     if (!modelled) m->time = ticks();
   });
@@ -190,9 +191,18 @@ void SimDevice::wait(Stream waiting, Stream other) {
 bool SimDevice::has_passed(const SimMark& m) { return m.stream->has_passed(m.place); }
 
 void SimDevice::synchronize(const SimMark& m) {
+  const int64_t t0 = is_recording() ? ticks() : 0;
   wait_freely([&] { m.stream->wait(m.place); });
   if (sim_clock().is_on()) sim_clock().host_waits(m.time);
+  record_wait(t0);
   throw_failure();
+}
+
+void SimDevice::record_wait(int64_t t0) {
+  if (!t0) return;
+  Event e{};
+  e.address = static_cast<uint64_t>(number()) << 32;
+  record(EventKind::kLaunch, e, t0, ticks());
 }
 
 void SimDevice::synchronize(Stream s) {
@@ -208,15 +218,24 @@ void SimDevice::settle() {
 }
 
 void SimDevice::synchronize() {
+  const int64_t t0 = is_recording() ? ticks() : 0;
   settle();
   if (sim_clock().is_on())
     for (auto& l : lines_) sim_clock().host_waits(l->clock.free_at);
+  record_wait(t0);
   throw_failure();
 }
 
 void SimDevice::begin_timeline() {
   settle();
   for (auto& l : lines_) l->clock.free_at = 0;
+}
+
+std::vector<uint64_t> SimDevice::threads() {
+  std::vector<uint64_t> all;
+  for (auto& l : lines_)
+    if (const uint64_t thread = l->stream.thread()) all.push_back(thread);
+  return all;
 }
 
 void SimDevice::stop() {

@@ -41,8 +41,9 @@ class SimDevice final : public Device {
   void barrier();         // what comes next on any stream waits for what is on all of them now
   void begin_timeline();  // all streams are done and free at the beginning of modelled time
   void settle();          // all streams, without throwing what failed
-  void stop();            // ends the threads; later work starts them again
-  void forget();          // in a forked child: what was to be done is the parent's
+  std::vector<uint64_t> threads();
+  void stop();    // ends the threads; later work starts them again
+  void forget();  // in a forked child: what was to be done is the parent's
 
  private:
   struct Line {
@@ -54,6 +55,7 @@ class SimDevice final : public Device {
 
   Line& line(Stream s) { return s ? *reinterpret_cast<Line*>(s) : *lines_[0]; }
   void submit(Line&, Label, const SimWork&, SimStream::Task);
+  void record_wait(int64_t t0);  // of the CPU, from t0 to now
   void fail(std::exception_ptr);
   void throw_failure();
 

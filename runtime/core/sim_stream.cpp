@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <new>
 #include <thread>
@@ -51,6 +52,11 @@ void SimStream::stop() {
   stopping_ = false;
 }
 
+uint64_t SimStream::thread() {
+  std::lock_guard lock(mutex_);
+  return thread_;
+}
+
 void SimStream::forget() {
   new (&wake_) std::condition_variable;
   new (&done_) std::condition_variable;
@@ -62,6 +68,7 @@ void SimStream::work() {
   pthread_setname_np(pthread_self(), name_.substr(0, 15).c_str());
   if (enter_python_thread) enter_python_thread();
   std::unique_lock lock(mutex_);
+  thread_ = static_cast<uint64_t>(gettid());
   for (;;) {
     wake_.wait(lock, [&] { return !tasks_.empty() || stopping_; });
     if (tasks_.empty()) break;
@@ -81,7 +88,7 @@ void SimStream::work() {
   lock.unlock();
   if (leave_python_thread) leave_python_thread();
   lock.lock();
-  running_ = false;
+  running_ = false, thread_ = 0;
   done_.notify_all();
 }
 

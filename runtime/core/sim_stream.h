@@ -24,6 +24,7 @@ class SimStream {
   bool has_passed(uint64_t place);
   void wait(uint64_t place);  // on any other thread; the caller has let go of the GIL
   void stop();                // when all is done
+  uint64_t thread();          // the operating system's id, 0: it does not run
   // In a forked child there is no thread, and what was to be done is the parent's.
   std::mutex& mutex() { return mutex_; }
   void forget();
@@ -37,6 +38,7 @@ class SimStream {
   std::condition_variable wake_, done_;
   std::deque<Task> tasks_;
   uint64_t added_ = 0, passed_ = 0;
+  uint64_t thread_ = 0;
   bool running_ = false, stopping_ = false;
 };
 

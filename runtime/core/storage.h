@@ -3,12 +3,12 @@
 #include <cstdint>
 
 #include "counted.h"
-#include "event.h"
 #include "source.h"
 
 namespace perflab {
 
 struct Block;
+enum class EventKind : uint16_t;
 
 struct alignas(64) Storage {  // where the memory is ours, it follows this header in the same block
   std::atomic<uint32_t> refs{1}, version{0};

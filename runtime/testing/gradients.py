@@ -22,7 +22,7 @@ def weights(outs: tuple[Tensor, ...]) -> Arrays:
 def weighted(outs: tuple[Tensor, ...], factors: Arrays) -> Any:
     """The results' elements, each times its factor, added up; integers, such as places, have no part in it."""
     terms = [
-        (out * creation.tensor(w.astype(out.dtype.numpy))).sum()
+        (out * creation.tensor(w.astype(out.dtype.numpy), device=out.device)).sum()
         for out, w in zip(outs, factors, strict=True)
         if out.dtype.kind == "f"
     ]

@@ -67,9 +67,14 @@ def tensors(arrays: Arrays, requiring: set[int] | None = None) -> list[Tensor]:
     return [creation.tensor(a, requires_grad=i in (requiring or ())) for i, a in enumerate(arrays)]
 
 
-def call(entry: Entry, sample: Sample, inputs: list[Any]) -> tuple[Tensor, ...]:
-    """The results of a call; one that draws random numbers draws the same ones each time."""
-    attributes = {k: creation.tensor(v) if isinstance(v, np.ndarray) else v for k, v in sample.attributes.items()}
+def call(entry: Entry, sample: Sample, inputs: list[Any], device: str = "cpu") -> tuple[Tensor, ...]:
+    """The results of a call; one that draws random numbers draws the same ones each time.
+
+    device: where tensors among the attributes are; the inputs are there.
+    """
+    attributes = {
+        k: creation.tensor(v, device=device) if isinstance(v, np.ndarray) else v for k, v in sample.attributes.items()
+    }
     arguments = (inputs,) if is_list(entry, sample) else inputs
     if isinstance(entry, Op):
         out = entry.handle(*arguments, **attributes)

@@ -10,6 +10,7 @@ from ..op import Op, Sample
 from ..registry import Composite
 from .costs import check_cost, check_saved
 from .derive import Groups, broadcast, zero_d, zero_size
+from .devices import check_device, moves
 from .gradients import check_gradient, check_second_gradient, differentiable
 from .halves import check_halves
 from .inputs import Entry, call, fill, internal, natural, tensors
@@ -135,4 +136,5 @@ KINDS = {
     "0-d": Kind(check_all, derive=zero_d),
     "non-contiguous": Kind(check_layouts),
     "broadcast": Kind(check_repeated, derive=broadcast),
+    "device": Kind(check_device, moves),
 }

@@ -72,8 +72,15 @@ def test_its_trace_is_strict_sorted_balanced_and_comes_back_the_same(tmp_path: P
     trace = chrome.read(tmp_path / "trace.json")
     trace.check()
     slices = [event for event in events if event["ph"] == "X"]
-    written = sorted((int(e["ts"] * 1000), int(e["dur"] * 1000), e["name"]) for e in slices)
+    written = sorted((round(e["ts"] * 1000), round(e["dur"] * 1000), e["name"]) for e in slices)
     names = trace.name_of(range(len(trace.slices.start)))
     assert sorted(zip(trace.slices.start.tolist(), trace.slices.duration.tolist(), names, strict=True)) == written
     chrome.write(trace, tmp_path / "again.json")
     assert told(chrome.read(tmp_path / "again.json")) == told(trace)
+
+
+def test_the_model_learns_the_same_on_the_simulated_device() -> None:
+    n = WARM_UP + RECORDED + 4
+    here, _ = train("base", n, None)
+    there, _ = train("base", n, None, "sim:4")
+    assert here == there and len(here) == n and there[-1] < there[0]
