@@ -239,7 +239,7 @@ def modelled(spec: SimSpec | str, device: Any = None) -> Iterator[SimSpec]:
         spec = PRESETS[spec]
     index = _index(device)
     number = _device(device).number
-    before = _core.device_memory(number)["capacity"]
+    before = _core.allocator_info(number)[1]
     _core.sim_set_capacity(index, spec.capacity)
     try:
         flops = {dtype.name: float(spec.flops_of(dtype.name)) for dtype in DTYPES}
@@ -251,7 +251,7 @@ def modelled(spec: SimSpec | str, device: Any = None) -> Iterator[SimSpec]:
             _MODEL.pop()
             _core.sim_stop_model()
     finally:
-        _core.sim_set_capacity(index, max(before, _core.device_memory(number)["reserved_bytes"]))
+        _core.sim_set_capacity(index, max(before, _core.allocator_stats(number)["reserved_bytes.all.current"]))
 
 
 def record_stream(self: Tensor, stream: Stream) -> None:

@@ -53,15 +53,6 @@ SimSpec spec_of(nb::dict flops, double bandwidth, double copy_bandwidth, int64_t
   return spec;
 }
 
-nb::dict memory(int number) {
-  nb::dict m;
-  Device& d = checked(number);
-  const MemoryStats stats = d.allocator().stats();
-  m["allocated_bytes"] = stats.all.allocated_bytes.current, m["reserved_bytes"] = stats.all.reserved_bytes.current;
-  m["capacity"] = d.memory_source().info().total, m["device_allocs"] = stats.device_allocs;
-  return m;
-}
-
 }  // namespace
 
 void bind_device(nb::module_& m) {
@@ -100,11 +91,9 @@ void bind_device(nb::module_& m) {
   m.def(
       "sim_mark_synchronize", [](int index, const SimMark& mark) { sim(index).synchronize(mark); }, "index"_a,
       "mark"_a);
-  m.def("device_memory", memory, "number"_a);
   m.def(
       "sim_set_capacity", [](int index, size_t bytes) { sim(index).source().set_capacity(bytes); }, "index"_a,
       "bytes"_a);
-  m.def("sim_empty_cache", [](int index) { sim(index).allocator().empty_cache(); }, "index"_a);
   m.def("sim_settle", [] {
     for (SimDevice* d : sim_devices()) d->settle();
   });

@@ -44,12 +44,8 @@ def shut() -> Iterator[int]:
 def settled() -> Iterator[None]:
     yield
     sim.synchronize(SIM)
-    rt._core.sim_empty_cache(2)
+    rt.memory.empty_cache(SIM)
     sim.set_capacity(16 << 30, SIM)
-
-
-def memory() -> dict[str, int]:
-    return rt._core.device_memory(rt.device(SIM).number)
 
 
 def test_calls_return_before_the_work_is_done() -> None:
@@ -163,7 +159,7 @@ def test_what_fails_on_the_device_is_raised_by_the_next_call_that_waits() -> Non
 def test_what_does_not_fit_is_refused_and_work_goes_on() -> None:
     sim.set_capacity(64 << 20, SIM)
     held = rt.ones(10 << 20, device=SIM)  # 40 MiB
-    with pytest.raises(MemoryError):
+    with pytest.raises(rt.OutOfMemoryError, match="sim:2"):
         rt.ones(10 << 20, device=SIM)
     assert held.sum().item() == 10 << 20
     del held
@@ -176,13 +172,13 @@ def test_a_batch_that_does_not_fit_is_halved() -> None:
     model = nn.Sequential(nn.Linear(64, 1024), nn.GELU(), nn.Linear(1024, 1)).to(SIM)
     optimizer = optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
     x, batch, done = rt.randn(8192, 64).to(SIM), 8192, 0
-    sim.set_capacity(memory()["reserved_bytes"] + (56 << 20), SIM)
+    sim.set_capacity(rt.memory.memory_reserved(SIM) + (56 << 20), SIM)
     sizes = []
     while done < len(x):
         part = x[done : done + batch]
         try:
             model(part).square().mean().backward()
-        except MemoryError:
+        except rt.OutOfMemoryError:
             batch //= 2
             optimizer.zero_grad()
             continue
@@ -204,7 +200,8 @@ def test_a_training_loop_in_steady_state_asks_the_device_for_nothing() -> None:
         loss.backward()
         optimizer.step()
         loss.item()
-        counts.append((memory()["device_allocs"], memory()["reserved_bytes"]))
+        stats = rt.memory.memory_stats(SIM)
+        counts.append((stats["num_device_alloc"], stats["reserved_bytes.all.current"]))
     assert len(set(counts[2:])) == 1
 
 
