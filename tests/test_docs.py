@@ -114,7 +114,7 @@ def test_the_op_of_contributing_works() -> None:
     )
     assert doctest.DocTestRunner().run(example) == (0, 1)
     found = rt.testing.check_op(squareplus)
-    assert list(found) == list(rt.testing.KINDS) and len(found) == 11
+    assert list(found) == list(rt.testing.KINDS) and len(found) == 12
     assert all(re.fullmatch(r"[1-9]\d* samples?", words) for words in found.values()), found
 
 
