@@ -7,7 +7,8 @@ from ..trace import Trace
 from .gil import THREAD
 from .threads import named_thread
 
-TASK, RUN, WAIT = "task", "task_run", "task_wait"  # categories: of a whole task, and in it of its steps and its waits
+# Categories: of a whole task, and in it of its steps and its waits. Chromium calls its own "task".
+TASK, RUN, WAIT = "asyncio_task", "task_run", "task_wait"
 CATEGORIES = (TASK, RUN, WAIT)
 NUMBER = "Task"  # argument of all three; the first has the thread of its loop in THREAD
 NAME = "Task Name"  # argument of whole tasks

@@ -69,13 +69,13 @@ EVENTS = (
 def test_tasks_have_lanes_with_their_steps_and_waits() -> None:
     trace = recorded(*EVENTS, task1="reader", task2="Task-2", task3="Task-3")
     assert told(trace) == [
-        ("MainThread: tasks 1", "task", "fetch", 0, 60),
+        ("MainThread: tasks 1", "asyncio_task", "fetch", 0, 60),
         ("MainThread: tasks 1", "task_run", "fetch", 0, 10),
         ("MainThread: tasks 1", "task_wait", "await sleep", 10, 30),
-        ("MainThread: Task-2", "task", "parse", 10, 5),
+        ("MainThread: Task-2", "asyncio_task", "parse", 10, 5),
         ("MainThread: Task-2", "task_run", "parse", 10, 5),
         ("MainThread: tasks 1", "task_run", "fetch", 40, 20),
-        ("MainThread: tasks 1", "task", "parse", 70, 5),  # the lane was free again
+        ("MainThread: tasks 1", "asyncio_task", "parse", 70, 5),  # the lane was free again
         ("MainThread: tasks 1", "task_run", "parse", 70, 5),
     ]
     assert trace.args_of(0) == {"Task": 1, "Thread": MAIN, "Task Name": "reader"}
@@ -109,7 +109,7 @@ def test_the_report_names_what_kept_the_loop() -> None:
     main, lane = Track(1, 1, "main"), Track(1, 30_000_001, "main: reader")
     builder.counter("RSS", 0, 1, track=main)
     builder.slice(
-        "read", 0, 40_000_000, track=lane, category="task", args={"Task": 1, "Thread": 1, "Task Name": "reader"}
+        "read", 0, 40_000_000, track=lane, category="asyncio_task", args={"Task": 1, "Thread": 1, "Task Name": "reader"}
     )
     builder.slice("read", 0, 30_000_000, track=lane, category="task_run", args={"Task": 1})
     builder.slice("await Queue.get", 30_000_000, 6_000_000, track=lane, category="task_wait", args={"Task": 1})
@@ -163,7 +163,7 @@ def test_steps_and_waits_are_those_that_happened(tmp_path: Path) -> None:
     for category in ("task_run", "task_wait"):
         rows = prof.trace.select(category=category)
         outer = prof.trace.slices.parent[rows]
-        assert set(prof.trace.slices.category[outer]) == {prof.trace.string_id("task")}
+        assert set(prof.trace.slices.category[outer]) == {prof.trace.string_id("asyncio_task")}
     prof.export_chrome_trace(tmp_path / "trace.json")
     assert coroutines(chrome.read(tmp_path / "trace.json")) == coroutines(prof.trace)
 
