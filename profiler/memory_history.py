@@ -4,6 +4,7 @@ It is read from our traces, from traces of torch.profiler with profile_memory=Tr
 """
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
@@ -56,6 +57,11 @@ class MemoryHistory:
 
     def __len__(self) -> int:
         return len(self.time)
+
+    def requests(self, rows: slice) -> Iterator[tuple[int, int, int, int, int]]:
+        """Kind, id, bytes, stream and pool of each of the rows."""
+        columns = (self.kind, self.id, self.bytes, self.stream, self.pool)
+        return zip(*(column[rows].tolist() for column in columns), strict=True)
 
     @property
     def allocated(self) -> Int64s:

@@ -95,8 +95,8 @@ def replay(history: MemoryHistory, conf: str = "", capacity: int | None = None) 
     try:
         engine.begin(history, as_it_was=not conf)
         before = engine.device_allocations
-        for row in range(history.earlier, len(history)):
-            engine.apply(history, row)
+        for request in history.requests(slice(history.earlier, None)):
+            engine.apply(*request)
             reserved.append(engine.reserved)
     except OutOfMemory as error:
         refused = error.bytes

@@ -52,32 +52,33 @@ class Engine:
     def begin(self, history: MemoryHistory, *, as_it_was: bool) -> None:
         """Allocate what was there before the recording began: `as_it_was`, with the segments that are known and each
         block in its place, or else the blocks alone."""
-        earlier = range(history.earlier)
+        earlier = history.requests(slice(history.earlier))
         if as_it_was:
-            gaps = [gap for row in earlier if history.kind[row] == Kind.SEGMENT for gap in self._lay_out(history, row)]
+            gaps = [
+                gap
+                for row in np.flatnonzero(history.kind[: history.earlier] == Kind.SEGMENT).tolist()
+                for gap in self._lay_out(history, row)
+            ]
             for gap in gaps:
                 self._core.free(gap)
-        for row in earlier:
-            if history.kind[row] == Kind.ALLOC and int(history.id[row]) not in self._blocks:
-                self.apply(history, row)
+        for kind, number, size, stream, pool in earlier:
+            if kind == Kind.ALLOC and number not in self._blocks:
+                self.apply(kind, number, size, stream, pool)
 
-    def apply(self, history: MemoryHistory, row: int) -> None:
-        """Do what a row of the history says; raises OutOfMemory."""
-        kind, number = history.kind[row], int(history.id[row])
+    def apply(self, kind: int, number: int, size: int, stream: int, pool: int) -> None:
+        """Do what a row of a history says; raises OutOfMemory."""
         if kind == Kind.ALLOC:
-            self._blocks[number] = self._allocate(history, row, int(history.bytes[row]))
+            self._blocks[number] = self._allocate(size, stream, pool)
         elif kind == Kind.FREE:
             self._core.free(self._blocks.pop(number))
         elif kind == Kind.RELEASE:
             self._core.empty_cache()
 
-    def _allocate(self, history: MemoryHistory, row: int, size: int) -> int:
-        """A block of `size` on the stream and in the pool of a row."""
-        pool = int(history.pool[row])
+    def _allocate(self, size: int, stream: int, pool: int) -> int:
         if pool not in self._pools:
             self._pools[pool] = self._core.make_pool()
         try:
-            return self._core.allocate(size, int(history.stream[row]), self._pools[pool])
+            return self._core.allocate(size, stream, self._pools[pool])
         except OutOfMemoryError:
             raise OutOfMemory(size) from None
 
@@ -86,16 +87,17 @@ class Engine:
         so each comes to stand in its place. Gives the gaps, which are to be freed when all segments are made.
         """
         at, size = int(history.address[segment]), int(history.bytes[segment])
+        stream, pool = int(history.stream[segment]), int(history.pool[segment])
         end, is_small = at + size, size <= _SMALL_SEGMENT
         whole = [_LARGEST_SMALL] * 2 if is_small else [size]
-        for piece in [self._allocate(history, segment, bytes) for bytes in whole]:
+        for piece in [self._allocate(bytes, stream, pool) for bytes in whole]:
             self._core.free(piece)
         gaps: list[int] = []
 
         def skip(length: int) -> None:
             while length >= (_LEAST if is_small else _LARGEST_SMALL):
                 piece = min(length, _LARGEST_SMALL) if is_small else length
-                gaps.append(self._allocate(history, segment, piece))
+                gaps.append(self._allocate(piece, stream, pool))
                 length -= piece
 
         address = history.address[: history.earlier]
@@ -107,7 +109,7 @@ class Engine:
             length = -(-max(int(history.bytes[row]), 1) // _LEAST) * _LEAST
             if not is_small and limit - begin - length <= _LARGEST_SMALL:
                 length = limit - begin  # what was left was too little for a block of its own
-            self._blocks[int(history.id[row])] = self._allocate(history, segment, length)
+            self._blocks[int(history.id[row])] = self._allocate(length, stream, pool)
             at = begin + length
         skip(end - at)
         return gaps
