@@ -23,7 +23,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
@@ -57,14 +57,23 @@ def write(trace: Trace | Pages, path: str | os.PathLike[str]) -> None:
     try:
         with _open(temporary, compress=target.suffix == ".gz") as file, ThreadPoolExecutor(1) as writer:
             # while one page is compressed and written, the next is made
-            writing = writer.submit(file.write, b"")
+            writing = _behind(writer, file, b"")
             for text in encode(trace):
                 writing.result()
-                writing = writer.submit(file.write, text)
+                writing = _behind(writer, file, text)
             writing.result()
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _behind(writer: ThreadPoolExecutor, file: BinaryIO, text: bytes) -> "Future[int]":
+    try:
+        return writer.submit(file.write, text)
+    except RuntimeError:  # no thread starts any more, as the interpreter ends: it is written here
+        writing: Future[int] = Future()
+        writing.set_result(file.write(text))
+        return writing
 
 
 _LEVEL = 2  # as small as level 1 of zlib, four times as fast; level 3 saves nothing more
