@@ -8,11 +8,13 @@
 namespace perflab {
 
 class CachingAllocator;
+class LiveBytes;
 
 constexpr Stream kHostStream = 0;  // the only one of host memory
 
 void* allocate(size_t bytes);  // throws OutOfMemory
 void deallocate(void* block, size_t bytes) noexcept;
+LiveBytes& host_bytes();           // of storages, as asked for
 size_t block_bytes(size_t bytes);  // of the block that serves so many
 
 CachingAllocator& host_allocator();  // what lies behind: large blocks, and slabs of small ones

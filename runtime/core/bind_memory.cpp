@@ -48,8 +48,7 @@ nb::dict stats_dict(MemoryStats s) {
 nb::dict stats(int number) {
   nb::dict d = stats_dict(allocator(number).stats());
   if (number == 0) {
-    const LiveBytes::Totals t = LiveBytes::totals();
-    const Stat storages{t.added - t.freed, t.peak, t.added, t.freed};
+    const Stat storages = host_bytes().stat();
     put(d, "allocated_bytes.all", storages), put(d, "requested_bytes.all", storages);
   }
   return d;
@@ -122,10 +121,16 @@ void bind_memory(nb::module_& m) {
       "allocator_reset_peaks",
       [](int number) {
         allocator(number).reset_peaks();
-        if (number == 0) LiveBytes::reset_peak();
+        if (number == 0) host_bytes().reset_peak();
       },
       "device"_a);
-  m.def("allocator_reset_accumulated", [](int number) { allocator(number).reset_accumulated(); }, "device"_a);
+  m.def(
+      "allocator_reset_accumulated",
+      [](int number) {
+        allocator(number).reset_accumulated();
+        if (number == 0) host_bytes().reset_accumulated();
+      },
+      "device"_a);
   m.def("empty_cache", empty_cache, "device"_a = 0);
   m.def(
       "cycle_storage",  // for benchmarks: so many bytes, gotten and given back so many times

@@ -61,7 +61,7 @@ struct Block {
   std::vector<Stream> streams;   // others that use it
   BlocksBySize::node_type node;  // while it is in no set of free blocks: becoming free allocates nothing
   BlocksBySize::iterator place;  // in the set of mapped ones
-  Block* next_in_use = nullptr;
+  Block *next_in_use = nullptr, *next_kept = nullptr;  // in lists of BlocksInUse and KeptBlocks
 
   Block();
   Stream stream() const { return segment->stream; }

@@ -8,9 +8,11 @@ namespace perflab {
 CachingAllocator::CachingAllocator(MemorySource& source, int device, const AllocatorOptions& options)
     : source_(source), device_(device), options_(options) {
   pools_.try_emplace(0, 0);
+  if (options.threads_keep_blocks) kept_ = std::make_unique<KeptBlocks>(device);
 }
 
 CachingAllocator::~CachingAllocator() {
+  if (kept_) kept_->collect();
   for (auto& [stream, queue] : pending_)
     for (const Pending& p : queue) source_.wait_event(p.event), source_.drop_event(p.event);
   while (!segments_.empty()) {
@@ -27,21 +29,31 @@ CachingAllocator::~CachingAllocator() {
 // --- allocate and deallocate
 
 Block* CachingAllocator::allocate(size_t asked, Stream stream, uint32_t pool, Owner owner) {
+  if (kept_ && !pool && asked <= kLargestOfSmallPool)
+    if (Block* b = kept_->take(rounded(asked), stream, asked)) {
+      b->owner = owner;
+      return b;
+    }
   std::unique_lock lock(mutex_);
   if (asked > SIZE_MAX / 4) refuse(asked, asked);
-  if (!spare_) spare_ = std::make_unique<Block>();
-  used_.reserve_one();
+  make_ready();
   if (!pending_.empty()) process_events();
   const size_t bytes = rounded(asked);
   Pool& from = pool_of(pool);
   const Request r{bytes, stream, bytes <= kLargestOfSmallPool ? from.small : from.large};
   Block* b = search(r);
+  if (!b && kept_) {
+    collect_kept(lock);
+    make_ready();
+    b = search(r);
+  }
   if (!b) {
     if (options_.garbage_collection_threshold > 0) release_old();
     b = map(r);
     if (!b && release_fitting(r)) b = map(r);
     if (!b) {
       wait_for_events(lock);
+      make_ready();
       release_cached();
       ++stats_.retries;
       b = search(r);
@@ -57,18 +69,26 @@ Block* CachingAllocator::allocate(size_t asked, Stream stream, uint32_t pool, Ow
     s.active.add(1), s.active_bytes.add(b->bytes);
   });
   if (b->bytes >= options_.max_split_bytes) stats_.oversize_allocations.add(1);
+  if (kept_) kept_->count(b, 1);
   return b;
 }
 
+// Whenever the lock was taken: from here on allocate() fails before it changes anything, or not at all.
+void CachingAllocator::make_ready() {
+  if (!spare_) spare_ = std::make_unique<Block>();
+  used_.reserve_one();
+}
+
 void CachingAllocator::deallocate(Block* b) noexcept {
+  if (kept_) {
+    if (kept_->keep(b)) return;
+    kept_->count(b, -1);
+  }
   std::lock_guard lock(mutex_);
   put_back(b);
 }
 
-void CachingAllocator::deallocate(const void* address) noexcept {
-  std::lock_guard lock(mutex_);
-  put_back(used_.find(address));
-}
+void CachingAllocator::deallocate(const void* address) noexcept { deallocate(find(address)); }
 
 void CachingAllocator::put_back(Block* b) noexcept {
   used_.erase(b);
@@ -92,6 +112,20 @@ void CachingAllocator::put_back(Block* b) noexcept {
   const uint32_t pool = b->segment->home->pool;
   make_free(b);
   if (pool) retire(pool);
+}
+
+// What threads keep goes back, and what they did with it counts.
+void CachingAllocator::collect_kept(std::unique_lock<std::mutex>& lock) {
+  if (!kept_) return;
+  lock.unlock();
+  const KeptBlocks::Collected c = kept_->collect();
+  lock.lock();
+  count(pools_.begin()->second.small, [&](PoolStats& s) {
+    s.allocation.pass(c.takes, c.takes), s.allocated_bytes.pass(c.bytes, c.bytes);
+    s.active.pass(c.takes, c.takes), s.active_bytes.pass(c.bytes, c.bytes);
+    s.requested_bytes.pass(c.asked, c.asked_before);
+  });
+  for (Block* b : c.blocks) put_back(b);
 }
 
 Block* CachingAllocator::find(const void* address) {

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "block.h"
+#include "kept_blocks.h"
 #include "memory_stats.h"
 #include "out_of_memory.h"
 
@@ -18,6 +19,7 @@ struct AllocatorOptions {
   std::array<uint32_t, 16> divisions{};     // sizes from 2^(20 + i) are rounded to 1/n of a power of two; 0: to 512
   double garbage_collection_threshold = 0;  // share of the limit from which old cached blocks go; 0: they stay
   bool expandable_segments = false;         // where the source has virtual memory
+  bool threads_keep_blocks = false;         // small ones, see kept_blocks.h
 };
 
 inline AllocatorOptions allocator_options;  // of allocators that are made from now on
@@ -126,7 +128,9 @@ class CachingAllocator {
   Block* merged(Block*) noexcept;
   void discard(Block*) noexcept;
   void make_free(Block*) noexcept;
+  void make_ready();
   void put_back(Block*) noexcept;
+  void collect_kept(std::unique_lock<std::mutex>&);
 
   void process_events() noexcept;
   void wait_for_events(std::unique_lock<std::mutex>&);
@@ -139,11 +143,12 @@ class CachingAllocator {
   std::mutex mutex_;
   size_t limit_ = SIZE_MAX;
   MemoryStats stats_;
+  std::unique_ptr<KeptBlocks> kept_;  // null: threads keep none
   std::map<char*, Segment> segments_;
   std::map<uint32_t, Pool> pools_;
   uint32_t last_pool_ = 0;
   BlocksInUse used_;
-  std::unique_ptr<Block> spare_;  // for the next cut: allocate() fails before it changes anything, or not at all
+  std::unique_ptr<Block> spare_;  // for the next cut
   std::map<Stream, std::deque<Pending>> pending_;
 };
 

@@ -26,7 +26,8 @@ size_t CachingAllocator::reserved_bytes() {
 }
 
 FreeBytes CachingAllocator::free_bytes() {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  collect_kept(lock);
   FreeBytes f{0, 0};
   for (const auto& [number, pool] : pools_)
     for (const FreeBlocks* home : {&pool.small, &pool.large})
@@ -35,24 +36,32 @@ FreeBytes CachingAllocator::free_bytes() {
 }
 
 MemoryStats CachingAllocator::stats() {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  collect_kept(lock);
   process_events();
-  return stats_;
+  MemoryStats stats = stats_;
+  if (kept_) stats.all.allocated_bytes = kept_->in_use().stat();  // without what threads keep, at its peak as well
+  return stats;
 }
 
 void CachingAllocator::reset_peaks() {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  collect_kept(lock);
   stats_.each([](Stat& s) { s.peak = s.current; });
+  if (kept_) kept_->in_use().reset_peak();
 }
 
 void CachingAllocator::reset_accumulated() {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  collect_kept(lock);
   stats_.each([](Stat& s) { s.allocated = s.freed = 0; });
+  if (kept_) kept_->in_use().reset_accumulated();
   stats_.retries = stats_.ooms = stats_.device_allocs = stats_.device_frees = 0;
 }
 
 std::vector<SegmentState> CachingAllocator::snapshot() {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  collect_kept(lock);
   process_events();
   std::vector<SegmentState> all;
   for (const auto& [address, s] : segments_) {

@@ -150,6 +150,7 @@ void CachingAllocator::release_range(Block* b) noexcept {
 
 void CachingAllocator::empty_cache() {
   std::unique_lock lock(mutex_);
+  collect_kept(lock);
   wait_for_events(lock);
   release_cached();
 }

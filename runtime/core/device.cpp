@@ -11,15 +11,23 @@ namespace perflab {
 void (*wait_without_gil)(void (*)(void*), void*) = nullptr;
 
 namespace {
+
 Device* table[kMostDevices] = {};
 std::atomic<int> count{1};
+
+AllocatorOptions options() {
+  AllocatorOptions o = allocator_options;
+  o.threads_keep_blocks = true;
+  return o;
+}
+
 }  // namespace
 
 Device::Device(std::string name, std::unique_ptr<MemorySource> source)
     : name_(std::move(name)),
       number_(device_count()),
       source_(std::move(source)),
-      allocator_(std::make_unique<CachingAllocator>(*source_, number_, allocator_options)) {
+      allocator_(std::make_unique<CachingAllocator>(*source_, number_, options())) {
   if (number_ == kMostDevices)
     throw Error(ErrorKind::kDevice, "there are " + std::to_string(kMostDevices - 1) + " devices already");
 }

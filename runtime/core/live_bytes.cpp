@@ -1,14 +1,11 @@
 #include "live_bytes.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "fork.h"
 
 namespace perflab {
-
-LiveBytes::Cell* LiveBytes::cells_ = nullptr;
-int64_t LiveBytes::peak_ = 0;
-
 namespace {
 
 std::mutex& lock() {
@@ -22,39 +19,49 @@ std::mutex& lock() {
 
 }  // namespace
 
-LiveBytes::Cell& LiveBytes::make() {
-  auto* c = new Cell;  // outlives its thread on purpose
+LiveBytes::Cell* LiveBytes::make_cell() {
+  auto* c = new Cell;
   std::lock_guard guard(lock());
-  c->next = cells_, cells_ = c;
-  return *(mine_ = c);
+  c->next = first_, first_ = c;
+  return c;
+}
+
+void LiveBytes::change_by_any(int64_t bytes) {
+  (bytes > 0 ? rest_.added : rest_.freed).fetch_add(bytes > 0 ? bytes : -bytes, std::memory_order_relaxed);
+  if (bytes > 0) share(false);
+}
+
+Stat LiveBytes::sum() const {
+  Stat s;
+  for (const Cell* c = first_; c; c = c->next)
+    s.allocated += c->added.load(std::memory_order_relaxed), s.freed += c->freed.load(std::memory_order_relaxed);
+  s.current = s.allocated - s.freed;
+  s.peak = std::max(peak_, s.current);
+  return s;
 }
 
 // Brings the peak up to date, and gives every thread an equal part of what is left below it.
-void LiveBytes::share_locked(bool from_here) {
-  int64_t live = 0, cells = 0;
-  for (Cell* c = cells_; c; c = c->next) live += c->live(), ++cells;
-  if (from_here || live > peak_) peak_ = live;
-  for (Cell* c = cells_; c; c = c->next)
-    c->allowance.store(c->live() + (peak_ - live) / cells, std::memory_order_relaxed);
+void LiveBytes::share(bool from_here) {
+  std::lock_guard guard(lock());
+  const Stat s = sum();
+  peak_ = from_here ? s.current : s.peak;
+  int64_t count = 0;
+  for (Cell* c = first_; c; c = c->next) ++count;
+  for (Cell* c = first_; c; c = c->next)
+    c->allowance.store(c->live() + (peak_ - s.current) / count, std::memory_order_relaxed);
 }
 
-void LiveBytes::share() {
+Stat LiveBytes::stat() {
   std::lock_guard guard(lock());
-  share_locked(false);
+  Stat s = sum();
+  s.allocated -= added_before_, s.freed -= freed_before_;
+  return s;
 }
 
-LiveBytes::Totals LiveBytes::totals() {
+void LiveBytes::reset_accumulated() {
   std::lock_guard guard(lock());
-  Totals t{0, 0, 0};
-  for (Cell* c = cells_; c; c = c->next)
-    t.added += c->added.load(std::memory_order_relaxed), t.freed += c->freed.load(std::memory_order_relaxed);
-  t.peak = peak_;
-  return t;
-}
-
-void LiveBytes::reset_peak() {
-  std::lock_guard guard(lock());
-  share_locked(true);
+  const Stat s = sum();
+  added_before_ = s.allocated, freed_before_ = s.freed;
 }
 
 }  // namespace perflab

@@ -13,6 +13,10 @@ struct Stat {
     (n > 0 ? allocated : freed) += n > 0 ? n : -n;
     peak = std::max(peak, current);
   }
+  void pass(int64_t in, int64_t out) {  // that came and went
+    allocated += in, freed += out, current += in - out;
+    peak = std::max(peak, current);
+  }
 };
 
 struct PoolStats {  // of the small pool, the large one, or both

@@ -9,6 +9,20 @@
 #include "recorder.h"
 
 namespace perflab {
+namespace {
+
+constinit LiveBytes in_use;
+constinit thread_local LiveBytes::Cell* mine = nullptr;
+
+LiveBytes::Cell& cell() {
+  if (!mine) [[unlikely]]
+    mine = in_use.make_cell();
+  return *mine;
+}
+
+}  // namespace
+
+LiveBytes& host_bytes() { return in_use; }
 
 void record_memory(EventKind kind, const Storage* s) {
   if (!is_recording()) return;
@@ -29,7 +43,7 @@ void record_memory(EventKind kind, const Storage* s) {
 Storage* make_storage(size_t bytes, bool quiet) {
   auto* s = new (allocate(sizeof(Storage) + bytes)) Storage;
   s->bytes = bytes, s->data = s + 1;
-  LiveBytes::add(static_cast<int64_t>(bytes));
+  in_use.add(cell(), static_cast<int64_t>(bytes));
   if (is_recording() && !quiet) [[unlikely]]
     record_memory(EventKind::kAlloc, s);
   return s;
@@ -48,13 +62,10 @@ void destroy(Storage* s) noexcept {
   }
   if (is_recording()) [[unlikely]]
     record_memory(EventKind::kFree, s);
-  LiveBytes::remove(static_cast<int64_t>(s->bytes));
+  in_use.remove(cell(), static_cast<int64_t>(s->bytes));
   deallocate(s, sizeof(Storage) + s->bytes);
 }
 
-int64_t live_storage_bytes() {
-  const LiveBytes::Totals t = LiveBytes::totals();
-  return t.added - t.freed;
-}
+int64_t live_storage_bytes() { return host_bytes().stat().current; }
 
 }  // namespace perflab

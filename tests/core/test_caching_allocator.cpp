@@ -15,6 +15,14 @@ namespace {
 
 constexpr size_t kKiB = 1024;
 
+constexpr int kDevice = 31;  // of allocators whose threads keep blocks
+
+AllocatorOptions kept() {
+  AllocatorOptions o;
+  o.threads_keep_blocks = true;
+  return o;
+}
+
 AllocatorOptions expandable() {
   AllocatorOptions o;
   o.expandable_segments = true;
@@ -75,7 +83,7 @@ struct Live {
 
 void walk(const AllocatorOptions& options, uint64_t seed, int steps) {
   FakeMemory memory(256 * kMiB);
-  CachingAllocator allocator(memory, 1, options);
+  CachingAllocator allocator(memory, kDevice, options);
   std::mt19937_64 random(seed);
   std::vector<uint32_t> pools{0, allocator.make_pool()};
   Live live;
@@ -124,6 +132,42 @@ TEST(any_walk_with_every_option_keeps_its_books) {
   AllocatorOptions o;
   o.max_split_bytes = 24 * kMiB, o.divisions.fill(4), o.garbage_collection_threshold = 0.6;
   walk(o, 3, steps());
+}
+
+TEST(any_walk_where_threads_keep_blocks_keeps_its_books) { walk(kept(), 4, steps()); }
+
+TEST(a_thread_gets_the_block_that_it_kept) {
+  FakeMemory memory(64 * kMiB);
+  CachingAllocator a(memory, kDevice, kept());
+  a.reset_peaks(), a.reset_accumulated();
+  Block* first = a.allocate(100, 6);
+  Block* b = a.allocate(700, 5);
+  a.deallocate(b);
+  Block *other_stream = a.allocate(900, 6), *other_size = a.allocate(1'500, 5);
+  CHECK(other_stream != b && other_size != b);
+  CHECK(a.allocate(900, 5) == b && b->asked == 900 && b->bytes == 1024);
+  a.deallocate(b);
+  const MemoryStats s = a.stats();  // for which it went back
+  CHECK(s.all.allocation.current == 3 && s.all.allocated_bytes.current == 512 + 1024 + 1536);
+  CHECK(s.all.allocated_bytes.peak == 512 + 1024 + 1536 + 1024);
+  CHECK(s.all.requested_bytes.current == 100 + 900 + 1500);
+  CHECK(s.all.allocation.allocated == 5 && s.all.allocation.freed == 2);
+  CHECK(s.all.allocated_bytes.allocated == 512 + 1024 + 1024 + 1536 + 1024);
+  CHECK(s.all.requested_bytes.allocated == 100 + 700 + 900 + 1500 + 900 && s.all.requested_bytes.freed == 700 + 900);
+  for (Block* left : {first, other_stream, other_size}) a.deallocate(left);
+}
+
+TEST(what_threads_keep_serves_all_when_nothing_else_does) {
+  FakeMemory memory(2 * kMiB);
+  CachingAllocator a(memory, kDevice, kept());
+  std::thread([&] {
+    std::vector<Block*> blocks;
+    for (int i = 0; i < 16; ++i) blocks.push_back(a.allocate(64 * kKiB));
+    for (Block* b : blocks) a.deallocate(b);
+  }).join();
+  Block *one = a.allocate(kMiB), *two = a.allocate(kMiB);
+  CHECK(memory.used() == 2 * kMiB && a.stats().retries == 0);
+  a.deallocate(one), a.deallocate(two);
 }
 
 TEST(sizes_are_rounded_to_512_or_parts_of_a_power_of_two) {
@@ -334,9 +378,9 @@ TEST(peaks_and_sums_start_anew_when_asked) {
   CHECK(a.stats().large_pool.allocated_bytes.freed == 0 && a.stats().device_allocs == 0);
 }
 
-TEST(eight_threads_at_once) {
+void eight_threads(const AllocatorOptions& options) {
   FakeMemory memory(1024 * kMiB);
-  CachingAllocator a(memory, 0);
+  CachingAllocator a(memory, kDevice, options);
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 8; ++t)
     threads.emplace_back([&, t] {
@@ -344,7 +388,7 @@ TEST(eight_threads_at_once) {
       Live live;
       for (int i = 0; i < 5'000; ++i) {
         if (live.blocks.size() < 20 && random() % 2) {
-          const size_t bytes = 1 + random() % (2 * kMiB);
+          const size_t bytes = 1 + random() % (random() % 2 ? 4 * kKiB : 2 * kMiB);
           live.add(a.allocate(bytes, t % 3), bytes);
         } else if (!live.blocks.empty()) {
           Block* b = live.take(random);
@@ -360,6 +404,9 @@ TEST(eight_threads_at_once) {
   a.empty_cache();
   CHECK(memory.used() == 0 && memory.events() == 0 && check(a, memory) == 0);
 }
+
+TEST(eight_threads_at_once) { eight_threads({}); }
+TEST(eight_threads_that_keep_blocks) { eight_threads(kept()); }
 
 }  // namespace
 }  // namespace perflab
