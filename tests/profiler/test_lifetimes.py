@@ -1,9 +1,12 @@
 """Lifetimes of the largest blocks around the peak."""
 
 from perflab.profiler import TraceBuilder
+from perflab.profiler.analysis.blocks import CATEGORIES
 from perflab.profiler.analysis.lifetimes import Lifetime, lifetimes
 
 from .test_memory import Recorder, training
+
+STATE = next(word for word in CATEGORIES if word.startswith("optimizer"))
 
 
 def test_the_blocks_of_the_step_with_the_peak() -> None:
@@ -11,7 +14,7 @@ def test_the_blocks_of_the_step_with_the_peak() -> None:
     assert found is not None
     assert (found.start, found.end, found.peak) == (1000, 2000, 1510)
     assert found.blocks == (
-        Lifetime("zeros", "(none)", "optimizer state", 400, 720, None, True),
+        Lifetime("zeros", "(none)", STATE, 400, 720, None, True),
         Lifetime("matmul", "Net.fc", "activation", 300, 1210, 1590, True),
         Lifetime("matmul", "(none)", "gradient", 200, 1420, 1850, True),
         Lifetime("stack", "(none)", "input", 64, 1020, 1950, True),
