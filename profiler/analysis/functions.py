@@ -7,6 +7,8 @@ import numpy as np
 
 from ..trace import Int64s, Trace
 from .enclosing import outermost
+from .intervals import Cover
+from .steps import steps
 
 SAMPLED = "python_function"  # category of the slices
 IMPORTING = "(importing modules)"
@@ -33,7 +35,10 @@ class FunctionTime:
 
 
 def python_functions(trace: Trace) -> list[FunctionTime]:
-    """The functions of the sampled stacks, by falling self time; Python's own import counts as one function."""
+    """The functions of the sampled stacks, by falling self time; within the steps alone, where a trace has steps.
+
+    Python's own import counts as one function.
+    """
     slices, strings = trace.slices, trace.strings
     rows = trace.select(category=SAMPLED)
     files = trace.slice_args.get("file")
@@ -51,7 +56,7 @@ def python_functions(trace: Trace) -> list[FunctionTime]:
     keys[:, is_import] = -1
     kinds, function = np.unique(keys, axis=1, return_inverse=True)
     function = function.reshape(-1)
-    duration, count = slices.duration[rows], kinds.shape[1]
+    duration, count = _duration(trace, rows), kinds.shape[1]
     of_row = np.full(len(slices) + 1, -1, dtype=np.int64)  # the last one for no row
     of_row[rows] = function
     caller = of_row[slices.parent[rows]]
@@ -62,7 +67,17 @@ def python_functions(trace: Trace) -> list[FunctionTime]:
         FunctionTime(strings[name], table[file], at, *ns) if name >= 0 else FunctionTime(IMPORTING, "", 0, *ns)
         for (name, file, at), ns in zip(kinds.T.tolist(), np.stack((own, total), axis=1).tolist(), strict=True)
     ]
+    found = [each for each in found if each.total_ns]
     return sorted(found, key=lambda each: (-each.self_ns, -each.total_ns, each.name))
+
+
+def _duration(trace: Trace, rows: Int64s) -> Int64s:
+    """Of slices, as far as they lie in steps."""
+    loop = steps(trace)
+    if not loop:
+        return trace.slices.duration[rows]
+    start, duration = np.array([(step.start, step.duration) for step in loop], dtype=np.int64).T
+    return Cover.union(start, duration).within(trace.slices.start[rows], trace.slices.end[rows])
 
 
 def _sums(function: Int64s, values: Int64s, count: int) -> Int64s:

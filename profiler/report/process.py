@@ -15,7 +15,8 @@ def python(it: Answers) -> Section | None:
         (short(each.label), time(each.self_ns), share(each.self_ns, it.sampled_ns), time(each.total_ns))
         for each in it.functions
     )
-    head = "Of the thread that was sampled: what ran by itself, and with all that it called."
+    where = " within its steps" if it.summary.steps else ""
+    head = f"Of the thread that was sampled{where}: what ran by itself, and with all that it called."
     return Section("Python", (head,), (Table(("function", "self", "share", "total"), rows),))
 
 

@@ -70,5 +70,19 @@ def test_slices_without_files_and_traces_without_samples() -> None:
     assert python_functions(TraceBuilder().build()) == []
 
 
+def test_with_steps_what_is_outside_of_them_does_not_count() -> None:
+    builder = TraceBuilder()
+    for name, start, duration in (("main", 0, 1000), ("load", 0, 150), ("train", 200, 500), ("save", 700, 300)):
+        args = {"file": "a.py", "line": 1}
+        builder.slice(name, start, duration, track=STACK, category="python_function", args=args)
+    for number, start in enumerate((100, 400)):
+        builder.slice(f"ProfilerStep#{number}", start, 250, track=MAIN, category="user_annotation")
+    assert [(each.name, each.self_ns, each.total_ns) for each in python_functions(builder.build())] == [
+        ("train", 400, 400),
+        ("main", 50, 500),
+        ("load", 50, 50),
+    ]
+
+
 def test_sampled_functions_are_no_ops() -> None:
     assert not key_averages(sampled(("main", "a.py", 1, 0, 100))).rows
