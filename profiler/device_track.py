@@ -59,8 +59,9 @@ class DeviceTrack:
     def _add_launches(self, launches: Stretch, tracks: Callable[[Int64s], Int64s]) -> None:
         builder = self._builder
         starts = launches["sequence"] > 0  # the others wait
-        device = (launches["address"] >> 32).astype(np.int64)
-        names = np.array([self._call(*call) for call in zip(*self._calls(launches, device, starts), strict=True)])
+        device = (launches["address"] >> 32).tolist()
+        what = np.where(starts, launches["flags"] & IS_COPY > 0, 2).tolist()
+        names = np.array([self._call(*call) for call in zip(device, what, strict=True)])
         begin = self._ns(launches["t0"])
         first = builder.slices(
             begin, self._ns(launches["t2"]) - begin, tracks(launches.thread), names, builder.string("cuda_runtime")
@@ -69,10 +70,6 @@ class DeviceTrack:
         sequence = launches["sequence"].astype(np.int64)
         builder.slice_args("correlation", handles[starts], sequence[starts])
         builder.flow_ends(handles[starts], launches.number[starts], builder.string(LAUNCH_FLOW), False)
-
-    def _calls(self, launches: Stretch, device: Int64s, starts: Int64s) -> tuple[list[int], ...]:
-        what = np.where(starts, launches["flags"] & IS_COPY > 0, 2).astype(np.int64)
-        return device.tolist(), what.tolist()
 
     def _call(self, device: int, what: int) -> int:
         kind = self._devices[device].partition(":")[0]

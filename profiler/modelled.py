@@ -37,15 +37,14 @@ def modelled(recording: Recording, workers: set[int]) -> Recording:
     threads: dict[int, int] = {}
     for thread, _ in sorted(lanes, key=lambda lane: int(lane[1]["t0"].min())):
         threads.setdefault(thread, len(threads) + 1)
-    every = np.concatenate([events for _, events in lanes]) if lanes else np.empty(0, dtype=np.int64)
-    if len(every):
+    if lanes:
+        every = np.concatenate([events for _, events in lanes])
         _number(every)
-    ends = np.cumsum([len(events) for _, events in lanes])[:-1]
+        parts = np.split(every, np.cumsum([len(events) for _, events in lanes])[:-1])
+        lanes = [(threads[thread], part) for (thread, _), part in zip(lanes, parts, strict=True)]
     return replace(
         recording,
-        events=[(threads[thread], part) for (thread, _), part in zip(lanes, np.split(every, ends), strict=True)]
-        if lanes
-        else [],
+        events=lanes,
         pid=_PID,
         threads={number: recording.threads.get(thread, "") or f"thread {number}" for thread, number in threads.items()},
         allocated_bytes=0,
@@ -60,7 +59,7 @@ def modelled(recording: Recording, workers: set[int]) -> Recording:
 def _kept(events: NDArray[np.void]) -> NDArray[np.void]:
     kind = events["kind"]
     of_host = ((kind == ALLOC) | (kind == FREE)) & (events["flags"] & DEVICE_MASK == 0)
-    kept = events[(kind > 0) & (kind != GIL) & ~of_host]
+    kept: NDArray[np.void] = events[(kind > 0) & (kind != GIL) & ~of_host]
     kept["flags"][kept["kind"] == OP] &= np.uint16(~OUTPUT_ALLOCATED & 0xFFFF)
     return kept
 

@@ -17,6 +17,7 @@ from .analysis.costs import COSTS
 from .analysis.graph import ACCUMULATE, EDGE_FLOW, FORWARD_FLOW, LEAF_ARG
 from .analysis.steps import STEP
 from .builder import TraceBuilder
+from .device_memory import DeviceMemory
 from .device_track import DeviceTrack
 from .edges import EdgeEnds
 from .events import (
@@ -111,6 +112,7 @@ class Recording:
     number: int = 0  # of the first event: those of children go on from here
     devices: list[str] = field(default_factory=lambda: ["cpu"])  # by number
     allocated_bytes: int = 0  # when the window began
+    on_devices: dict[int, int] = field(default_factory=dict)  # the same, by device
     reserved: list[tuple[int, int]] = field(default_factory=list)  # (tick, bytes), as sampled
     resident: list[tuple[int, int]] = field(default_factory=list)  # the same, of the process
     collections: list[Collection] = field(default_factory=list)  # of garbage
@@ -180,7 +182,7 @@ class _Conversion:
         """Find out when each piece begins, which tracks there are, and which ops made nodes that ran."""
         pieces, made, ran, ran_number, edges = [], [_NONE], [_NONE], [_NONE], EdgeEnds()
         acquisitions, tasks, launches = [NOTHING], [NOTHING], [NOTHING]
-        streams: set[int] = set()
+        streams, allocating = set[int](), set[int]()
         called = [np.empty((0, 4), dtype=np.int64)]
         for piece in cut(recording.events, recording.number):
             stretch = piece.whole()
@@ -197,6 +199,8 @@ class _Conversion:
             self._tracks[piece.thread] = self._track(piece.thread)
             if np.any(kind == GIL):
                 acquisitions.append(stretch.at(kind == GIL))
+            changes = ((kind == ALLOC) | (kind == FREE)) & (stretch["flags"] & DEVICE_MASK > 0)
+            allocating.update(np.unique(stretch["flags"][changes] & DEVICE_MASK).tolist())
             streams.update(np.unique(stretch["address"][kind == KERNEL]).tolist())
             if np.any(kind == LAUNCH):
                 launches.append(stretch.at((kind == LAUNCH) & (sequence > 0)))
@@ -233,6 +237,8 @@ class _Conversion:
         )
         names = (recording.devices, recording.strings, self._ops, self._dtypes)
         self._devices = DeviceTrack(self._builder, self._ns, *names, Stretch.joined(launches), streams)
+        of_memory = (recording.devices, recording.on_devices, allocating)
+        self._device_memory = DeviceMemory(self._builder, self._ns, *of_memory)
         of_torch = (self._builder, self._ns, self._pid, self._track, events + self._gil.arrows)
         self._torch = TorchTrack(recording.torch, *of_torch) if recording.torch else None
         of_tasks = (recording.tasks, recording.strings, self._builder, self._ns, self._lane)
@@ -274,6 +280,7 @@ class _Conversion:
             if self._memory:
                 on_cpu = (stretch["kind"] != ALLOC) & (stretch["kind"] != FREE) | (stretch["flags"] & DEVICE_MASK == 0)
                 self._memory.add(stretch.at(on_cpu), middle, self._tracks.of, until)
+                self._device_memory.add(stretch, self._tracks.of)
             yield self._builder.take_page()
 
     def _ids(self, names: Sequence[str]) -> NDArray[np.int64]:

@@ -46,6 +46,10 @@ class Window:
             self._share = RECORDER.begin(max_events)
             begun.callback(RECORDER.end, self._share)
             self._memory: list[tuple[int, int, int]] = []  # tick, allocated and reserved bytes
+            self._on_devices = {
+                number: _core.allocator_stats(number)["allocated_bytes.all.current"]
+                for number in range(1, _core.device_count())
+            }
             self._resident = ResidentMemory()
             begun.callback(self._resident.stop)
             self.sample_memory()
@@ -161,6 +165,7 @@ class Window:
             devices=[_core.device_name(number) for number in range(_core.device_count())],
             cost=cost,
             allocated_bytes=self._memory[0][1],
+            on_devices=self._on_devices,
             reserved=[(tick, reserved) for tick, _, reserved in self._memory],
             resident=self._resident.read(_core.recorder_ticks()),
             collections=self._garbage.read(),

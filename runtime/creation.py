@@ -44,7 +44,7 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
     if copy is False and not shares:
         raise ArgumentError(f"asarray: {type(obj).__name__} must be copied to become a tensor: leave out copy=False")
     if isinstance(obj, Tensor):
-        return obj if shares else obj.to(where, wanted)  # type: ignore[no-any-return]
+        return obj if shares else obj.to(where, wanted)
     return moved(_core.from_numpy(_to_array(obj, dtype)), where.number)  # type: ignore[no-any-return]
 
 
@@ -217,7 +217,7 @@ def copied(array: np.ndarray[Any, Any], device: Any = None) -> Tensor:
     """A tensor with a copy of the array, in memory of the runtime's own allocator, which traces show."""
     made = _core.empty(array.shape, as_dtype(array.dtype))
     np.asarray(made)[...] = array
-    return made if device is None else moved(made, as_device(device).number)  # type: ignore[no-any-return]
+    return made if device is None else moved(made, as_device(device).number)
 
 
 def converted(values: np.ndarray[Any, Any], dtype: Any, device: Any = None) -> Tensor:

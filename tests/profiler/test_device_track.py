@@ -67,6 +67,29 @@ def test_launches_lead_to_kernels_on_the_tracks_of_their_streams() -> None:
     assert 0 < use.busy_ns <= use.span_ns and use.copy_ns > 0
 
 
+def test_memory_of_a_device_is_told_apart_from_the_process_s() -> None:
+    held = rt.ones(1000, device=SIM)
+    before = rt.memory.memory_allocated(SIM)
+    with profile() as prof:
+        made = held * 2
+        del held
+        made.sum().item()
+    trace, number = prof.trace, rt.device(SIM).number
+    args = {key: dict(column) for key, column in trace.instant_args.items()}
+    rows = [row for row, kind in args["Device Type"].items() if kind == 20]
+    changes = [(args["Asked Bytes"][row], args["Bytes"][row], args["Total Allocated"][row]) for row in rows]
+    assert changes == [  # the product, the operand, the sum, which goes
+        (4000, 4096, before + 4096),
+        (-4000, -4096, before),
+        (4, 512, before + 512),
+        (-4, -512, before),
+    ]
+    assert {args["Device Id"][row] for row in rows} == {3} and {args["Stream"][row] for row in rows} == {0}
+    (track,) = [i for i, t in enumerate(trace.tracks) if (t.pid, t.tid) == (number, 0)]
+    counted = trace.counters.value[trace.counters.track == track]
+    assert counted.tolist() == [total for _, _, total in changes]
+
+
 def test_what_is_written_is_read_as_it_was(tmp_path: Path) -> None:
     x = rt.ones(8, device=SIM)
     with profile() as prof:
