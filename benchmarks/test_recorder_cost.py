@@ -10,7 +10,7 @@ import pytest
 from perflab.benchmarks.beside import Figure, Measure, Sampler, Times, statement
 from perflab.benchmarks.models import make_step
 from perflab.benchmarks.quantity import SECONDS, quantity
-from perflab.profiler import profile
+from perflab.profiler import profile, record_function
 
 pytestmark = pytest.mark.perflab(counters="off")
 
@@ -57,12 +57,31 @@ def test_recording_an_op(measure: Measure) -> None:
     measure.table.figures.append(Figure(what, words["perflab"], words.get("torch", ""), goal="<= 45 ns", met=met))
 
 
-def test_profiled_step(measure: Measure) -> None:
+@pytest.mark.parametrize(("name", "most"), [("mlp_tiny", 1.08), ("lstm", 1.12)])
+def test_profiled_step(measure: Measure, name: str, most: float) -> None:
     def make(library: ModuleType) -> Sampler:
-        return statement("step()", {"step": make_step(library, "mlp_tiny")}, collect=True, seconds=SAMPLE_SECONDS)
+        return statement("step()", {"step": make_step(library, name)}, collect=True, seconds=SAMPLE_SECONDS)
 
     ratios = {name: on.least / off.least for name, (on, off) in on_and_off(measure, make).items()}
     measure.benchmark.extra_info |= {f"{name} on / off": ratio for name, ratio in ratios.items()}
     words = {name: f"{ratio:.2f}" for name, ratio in ratios.items()}
-    what, met = "mlp_tiny step: profiled / not", ratios["perflab"] <= 1.08
-    measure.table.figures.append(Figure(what, words["perflab"], words.get("torch", ""), goal="<= 1.08", met=met))
+    what, met = f"{name} step: profiled / not", ratios["perflab"] <= most
+    measure.table.figures.append(Figure(what, words["perflab"], words.get("torch", ""), goal=f"<= {most}", met=met))
+
+
+def test_stacks_of_a_step(measure: Measure) -> None:
+    """Sampled every ms by pyinstrument, which looks at each call and return of Python."""
+    pytest.importorskip("pyinstrument")
+    step = statement("step()", {"step": make_step(measure.ours, "mlp_tiny")}, collect=True, seconds=SAMPLE_SECONDS)
+    times = measure.in_turn({"on": profiled(step, lambda: profile(with_stack=True)), "off": step}, ROUNDS)
+    ratio = times["on"].least / times["off"].least
+    what = "mlp_tiny step: profiled with Python's stack / not"
+    measure.table.figures.append(Figure(what, f"{ratio:.2f}", goal="<= 1.15", met=ratio <= 1.15))
+
+
+def test_a_named_part(measure: Measure) -> None:
+    part = statement("with name('part'): pass", {"name": record_function})
+    times = measure.in_turn({"on": profiled(part, profile), "off": part})
+    took = times["on"].least
+    what = f"record_function entered and left; not recorded {quantity(times['off'].least, SECONDS)}"
+    measure.table.figures.append(Figure(what, quantity(took, SECONDS), goal="<= 150 ns", met=took <= 150e-9))

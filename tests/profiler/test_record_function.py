@@ -35,6 +35,26 @@ def test_it_decorates_functions() -> None:
     assert names(prof) == ["load", "load"]
 
 
+def test_the_name_may_be_named_and_subclasses_may_make_their_own() -> None:
+    class Numbered(record_function):
+        def __init__(self, name: str, number: int = 0) -> None:
+            self.number = number
+
+        def __new__(cls, name: str, number: int = 0) -> "Numbered":
+            return super().__new__(cls, f"{name} {number}")
+
+    class Plain(record_function):
+        pass
+
+    assert record_function(name="a").name == Plain("a").name == Plain(name="a").name == "a"
+    assert (Numbered("a", 3).name, Numbered("a", number=3).number) == ("a 3", 3)
+    for wrong in ({"title": "a"}, {"name": "a", "more": 1}, {}):
+        with pytest.raises(TypeError):
+            record_function(**wrong)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="Plain: the name must be a str, not int"):
+        Plain(3)  # type: ignore[arg-type]
+
+
 def test_a_name_is_entered_many_times_and_by_many_threads() -> None:
     part = record_function("again")
     with profile() as prof:
