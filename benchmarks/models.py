@@ -19,9 +19,11 @@ import numpy as np
 CHARACTERS, WIDTH, HEADS, CONTEXT = 64, 64, 4, 32
 
 
-def make_step(library: ModuleType, name: str) -> Callable[[], Any]:
+def make_step(library: ModuleType, name: str, device: str = "cpu") -> Callable[[], Any]:
     """A training step of that model with cross entropy: gradients to zero, forward, backward, optimizer."""
+    library.manual_seed(0)
     model, optimizer, inputs, targets = _Maker(library).make(name)
+    model, inputs, targets = model.to(device), inputs.to(device), targets.to(device)
     cross_entropy = importlib.import_module(f"{library.__name__}.nn.functional").cross_entropy
 
     def step() -> Any:

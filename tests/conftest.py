@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from perflab.runtime.presence import missing_for_cuda
+
 # No test asserts a time, and a busy machine is slow.
 settings.register_profile("perflab", deadline=None)
 settings.load_profile("perflab")
@@ -12,6 +14,10 @@ settings.load_profile("perflab")
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip, with the way out, what this machine cannot run."""
+    on_gpu = [item for item in items if item.get_closest_marker("cuda")]
+    if on_gpu and (missing := missing_for_cuda()):
+        for item in on_gpu:
+            item.add_marker(pytest.mark.skip(reason=missing))
     if find_spec("torch") is None:
         for item in items:
             if item.get_closest_marker("torch"):

@@ -62,6 +62,7 @@ ONLY = {
         "profiler/chrome_write.py",
         "benchmarks/",
     ),
+    "cupy": ("runtime/cuda/bodies.py",),
     "plotly": ("dashboards/",),
     "sqlalchemy": ("server/database.py", "server/tables.py", "server/store.py", "server/series.py"),
     "duckdb": ("profiler/sql.py",),

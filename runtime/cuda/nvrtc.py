@@ -2,7 +2,7 @@
 
 import ctypes
 import functools
-import sysconfig
+import sys
 from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
 from pathlib import Path
 
@@ -13,9 +13,8 @@ _PLACES = ("nvidia/cuda_nvrtc/lib", "nvidia/cu13/lib", "nvidia/cu12/lib")
 
 def _candidates() -> list[str]:
     """The wheels' libraries, then what the system has."""
-    site = {Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")}
-    wheels = [str(path) for root in site for place in _PLACES for path in sorted((root / place).glob("libnvrtc.so.*"))]
-    return [*wheels, "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]
+    found = [path for root in sys.path for place in _PLACES for path in sorted(Path(root, place).glob("libnvrtc.so.*"))]
+    return [*map(str, found), "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]
 
 
 @functools.cache

@@ -13,10 +13,11 @@ import ctypes, json, sys
 from perflab import runtime as rt
 from perflab.runtime import _core, presence
 from perflab.runtime.cuda import build
-library = presence._DRIVER = sys.argv[1]
+library = presence._DRIVER = DRIVER
 presence.find_spec = lambda name: name  # CuPy is not needed
-if sys.argv[2:]:  # kernels compiled for the host
-    paths = json.load(open(sys.argv[2]))
+if INDEX:  # kernels compiled for the host
+    paths = json.load(open(INDEX))
+    build.architecture = lambda major, minor: ""
     build.machine_code = lambda kernel, arch: (paths[kernel.name] + "\\0").encode()
 fake = ctypes.CDLL(library)
 fake.fake_calls.restype = fake.fake_pending.restype = fake.fake_used.restype = ctypes.c_longlong
@@ -48,10 +49,16 @@ def build(folder: Path) -> Path:
     return target
 
 
+def install(folder: Path) -> None:
+    """Let this process compute on the fake driver, with the kernels for the host and the CuPy that is NumPy."""
+    shim = Shim(folder)
+    exec(_BEGIN + WITH_CUPY, {"DRIVER": str(build(folder)), "INDEX": str(shim.index)})
+
+
 def run(driver: Path, program: str, shim: Shim | None = None) -> Any:
     """What the program leaves in `told`. shim: the kernels that it can launch."""
-    text = f"{_BEGIN}\n{program}\nprint(json.dumps(told))"
-    index = [] if shim is None else [str(shim.index)]
-    done = subprocess.run([sys.executable, "-c", text, str(driver), *index], capture_output=True, text=True)
+    given = f"DRIVER, INDEX = {str(driver)!r}, {str(shim.index) if shim else ''!r}"
+    text = f"{given}\n{_BEGIN}\n{program}\nprint(json.dumps(told))"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
