@@ -69,6 +69,7 @@ Block* CachingAllocator::allocate(size_t asked, Stream stream, uint32_t pool, Ow
     s.active.add(1), s.active_bytes.add(b->bytes);
   });
   if (b->bytes >= options_.max_split_bytes) stats_.oversize_allocations.add(1);
+  lock.unlock();
   if (kept_) kept_->count(b, 1);
   return b;
 }

@@ -40,6 +40,7 @@ MemoryStats CachingAllocator::stats() {
   collect_kept(lock);
   process_events();
   MemoryStats stats = stats_;
+  lock.unlock();
   if (kept_) stats.all.allocated_bytes = kept_->in_use().stat();  // without what threads keep, at its peak as well
   return stats;
 }
@@ -48,6 +49,7 @@ void CachingAllocator::reset_peaks() {
   std::unique_lock lock(mutex_);
   collect_kept(lock);
   stats_.each([](Stat& s) { s.peak = s.current; });
+  lock.unlock();
   if (kept_) kept_->in_use().reset_peak();
 }
 
@@ -55,8 +57,9 @@ void CachingAllocator::reset_accumulated() {
   std::unique_lock lock(mutex_);
   collect_kept(lock);
   stats_.each([](Stat& s) { s.allocated = s.freed = 0; });
-  if (kept_) kept_->in_use().reset_accumulated();
   stats_.retries = stats_.ooms = stats_.device_allocs = stats_.device_frees = 0;
+  lock.unlock();
+  if (kept_) kept_->in_use().reset_accumulated();
 }
 
 std::vector<SegmentState> CachingAllocator::snapshot() {

@@ -1,5 +1,6 @@
 // Small blocks of a device that threads keep when they free them: taking one again touches no lock that others hold.
 // For the allocator behind they are in use until it collects them, which it does before it asks the device for more.
+// Call it without the allocator's lock.
 #pragma once
 #include <atomic>
 #include <vector>

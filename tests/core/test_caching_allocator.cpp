@@ -1,4 +1,8 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -9,6 +13,7 @@
 #include "caching_allocator.h"
 #include "check.h"
 #include "fake_memory.h"
+#include "fork.h"
 
 namespace perflab {
 namespace {
@@ -407,6 +412,39 @@ void eight_threads(const AllocatorOptions& options) {
 
 TEST(eight_threads_at_once) { eight_threads({}); }
 TEST(eight_threads_that_keep_blocks) { eight_threads(kept()); }
+
+// Forks while other threads take and keep blocks: the child must not find anything held.
+TEST(a_forked_child_takes_kept_blocks) {
+  static FakeMemory& memory = *new FakeMemory(64 * kMiB);
+  static CachingAllocator& a = *[] {
+    auto* made = new CachingAllocator(memory, kDevice - 1, kept());  // which lives as long as the process
+    hold_across_fork(made->mutex());
+    return made;
+  }();
+  a.deallocate(a.allocate(kKiB));  // the child maps nothing
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t)
+    threads.emplace_back([&] {
+      while (!done) {
+        for (int i = 0; i < 100; ++i) a.deallocate(a.allocate(kKiB));
+        a.stats();
+      }
+    });
+  for (int i = 0; i < 20; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // a deadlock ends it
+      for (int k = 0; k < 100; ++k) a.deallocate(a.allocate(kKiB)), a.stats();
+      _exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK(status == 0);
+  }
+  done = true;
+  for (auto& t : threads) t.join();
+}
 
 }  // namespace
 }  // namespace perflab
