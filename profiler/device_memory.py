@@ -6,11 +6,12 @@ import numpy as np
 
 from .analysis.ops import MEMORY
 from .builder import TraceBuilder
-from .events import ALLOC, DEVICE_MASK, FREE
+from .events import ALLOC, DEVICE_MASK, FREE, POOL_SHIFT
 from .stretches import Stretch
 from .trace import Int64s, Track
 
-_TYPES = {"cuda": 1, "sim": 20}  # PyTorch's numbers of device types; 20 is that of backends it does not know
+# PyTorch's numbers of device types; 20 is that of backends it does not know.
+TYPES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12, "sim": 20}
 
 
 class DeviceMemory:
@@ -45,7 +46,9 @@ class DeviceMemory:
         total = self._allocated[number] + np.cumsum(size)
         self._allocated[number] = int(total[-1])
         time = self._ns(changes["t0"])
-        builder.counters(time, self._tracks[number], builder.string("Allocated"), total)
+        # with its name: counters of one name are one curve
+        name = builder.string(f"Allocated {self._devices[number]}")
+        builder.counters(time, self._tracks[number], name, total)
         category = builder.string("cpu_instant_event")
         first = builder.instants(time, tracks(changes.thread), builder.string(MEMORY), category)
         handles = np.arange(first, first + len(changes))
@@ -55,8 +58,10 @@ class DeviceMemory:
             ("Bytes", size),
             ("Asked Bytes", asked),
             ("Total Allocated", total),
-            ("Device Type", np.full(len(changes), _TYPES.get(kind, 20))),
+            ("Device Type", np.full(len(changes), TYPES.get(kind, 20))),
             ("Device Id", np.full(len(changes), int(index))),
             ("Stream", changes["sequence"].astype(np.int64)),
         ):
             builder.instant_args(key, handles, values)
+        pool = changes["flags"].astype(np.int64) >> POOL_SHIFT
+        builder.instant_args("Pool", handles[pool > 0], pool[pool > 0])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .analysis.memory import EARLIER
 from .analysis.ops import MEMORY
+from .device_memory import TYPES
 from .errors import TraceFormatError
 from .importers import read as read_trace
 from .importers import torch_snapshot
@@ -22,7 +23,7 @@ from .importers.torch_snapshot import SEGMENT
 from .trace import Args, Int64s, Trace
 
 UNKNOWN = -1
-_DEVICES = {0: "cpu", 1: "cuda", 6: "hip", 12: "xpu"}  # by the number that torch gives a kind of device
+_DEVICES = {number: kind for kind, number in TYPES.items()}
 
 
 class Kind(IntEnum):
