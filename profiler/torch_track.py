@@ -12,6 +12,8 @@ from .torch_clock import DRIFT, UNCERTAINTY, OtherClock, anchor
 from .torch_recorder import CLOCK_PART, READINGS, TorchPiece, TorchRecord
 from .trace import ArgColumn, Args, Int64s, Trace
 
+ALLOCATED = "Allocated by torch"  # begins the names of the counters; that of another device than the CPU follows
+_NONE = np.empty(0, dtype=np.int64)
 _KEPT = ("deviceProperties", "distributedInfo")  # of torch's metadata
 _ITS_OWN = ("Traces", "Spans", "")  # "processes" in which Kineto speaks of itself
 
@@ -119,6 +121,7 @@ class _Added:
             self._tracks[number] = tracks(track.tid) if is_ours else builder.track(track)
         self._arrows = [_arrows(rows, self._slices.rows) for rows in (trace.flows.source, trace.flows.target)]
         self._first_flow = first_flow
+        self._totals, self._main = self._running_totals(), tracks(pid)
         self._slices_added = self._instants_added = 0
 
     def add(self, until: float) -> None:
@@ -156,12 +159,30 @@ class _Added:
         )
         for key, column in self._instants.args_between(first, end):
             builder.instant_args(key, handle + column.rows, column.values, column.table)
+        totals = slice(*np.searchsorted(self._totals[0], (first, end)))
+        places, counter, value = (column[totals] for column in self._totals)
+        builder.counters(self._instants.time[places], self._main, counter, value)
+
+    def _running_totals(self) -> tuple[Int64s, Int64s, Int64s]:
+        """Of torch's memory: the places of the instants that tell it, their counter, and its value."""
+        args, builder = self._instants.args, self._builder
+        total = args.get("Total Allocated")
+        if total is None or total.table is not None:
+            return _NONE, _NONE, _NONE
+        count = len(self._instants.rows)
+        kind, number = (
+            args[key].dense(count, -1) if key in args else np.full(count, -1) for key in ("Device Type", "Device Id")
+        )
+        devices = list(zip(kind[total.rows].tolist(), number[total.rows].tolist(), strict=True))
+        names = {device: f"{ALLOCATED}{f', device {device[1]}' if device[0] else ''}" for device in set(devices)}
+        counter = np.array([builder.string(names[device]) for device in devices], dtype=np.int64)
+        return total.rows, counter, total.values
 
 
 def _arrows(ends: Int64s, shown: Int64s) -> tuple[Int64s, Int64s]:
     """Arrows that end at shown rows: the places of these, ascending, and the arrows' numbers."""
     if not len(shown):
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+        return _NONE, _NONE
     place = np.minimum(np.searchsorted(shown, ends), len(shown) - 1)
     arrows = np.flatnonzero(shown[place] == ends)
     order = np.argsort(place[arrows], kind="stable")

@@ -23,6 +23,7 @@ from perflab.profiler.analysis.steps import steps
 from perflab.profiler.report.answers import answers
 from perflab.profiler.report.sections import sections
 from perflab.profiler.torch_clock import DRIFT, UNCERTAINTY
+from perflab.profiler.torch_track import ALLOCATED
 
 pytestmark = pytest.mark.torch
 
@@ -213,6 +214,7 @@ def test_memory_is_that_of_torch(torch: Any) -> None:
     peak = memory_peak(trace)
     assert peak is not None and peak.by_op["aten::add"] == 4_000_000
     assert memory_curve(trace).peak_bytes == peak.bytes >= 8_000_000
+    assert trace.counter(ALLOCATED)[1].max() == peak.bytes
 
 
 def test_without_shapes_and_memory(torch: Any, step: Callable[[], None]) -> None:
