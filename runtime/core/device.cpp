@@ -30,12 +30,12 @@ Device::Device(std::string name, std::unique_ptr<MemorySource> source)
       allocator_(std::make_unique<CachingAllocator>(*source_, number_, options())) {
   if (number_ == kMostDevices)
     throw Error(ErrorKind::kDevice, "there are " + std::to_string(kMostDevices - 1) + " devices already");
+  hold_across_fork(allocator_->mutex());  // before what the source locks while the allocator asks it
 }
 
 Device::~Device() = default;
 
 void add_device(std::unique_ptr<Device> made) {
-  hold_across_fork(made->allocator().mutex());
   const int number = made->number();
   table[number] = made.release();
   count.store(number + 1, std::memory_order_release);

@@ -73,6 +73,8 @@ struct OpCall {
 
 SimDevice::SimDevice(int index, std::unique_ptr<SimSource> source)
     : Device("sim:" + std::to_string(index), std::move(source)), source_(static_cast<SimSource&>(memory_source())) {
+  hold_across_fork(source_.mutex());
+  hold_across_fork(failure_mutex_);
   for (int i = 0; i < kStreams; ++i) {
     lines_.push_back(std::make_unique<Line>(name() + " stream " + std::to_string(i),
                                             [this](std::exception_ptr e) { fail(std::move(e)); }));

@@ -15,6 +15,7 @@ class SimSource final : public MemorySource {
   ~SimSource() override;
   SimSource(const SimSource&) = delete;
   void serve(SimDevice& device) { device_ = &device; }
+  std::mutex& mutex() { return mutex_; }
   void set_capacity(size_t bytes);  // throws Error(kValue) when that is less than what is mapped, or too much
 
   // First fit, so that addresses are the same in every run. The pages stay when they are unmapped: work on them that is

@@ -1,5 +1,6 @@
 """Devices on the timeline: launches, kernels on the tracks of their streams, arrows, copies, and modelled time."""
 
+import gc
 import subprocess
 import sys
 from itertools import pairwise
@@ -68,6 +69,7 @@ def test_launches_lead_to_kernels_on_the_tracks_of_their_streams() -> None:
 
 
 def test_memory_of_a_device_is_told_apart_from_the_process_s() -> None:
+    gc.collect()  # of tensors of other tests
     held = rt.ones(1000, device=SIM)
     before = rt.memory.memory_allocated(SIM)
     with profile() as prof:

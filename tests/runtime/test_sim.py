@@ -1,5 +1,6 @@
 """The simulated accelerator: order, events, copies, capacity, errors that come later, forks, and the model's time."""
 
+import gc
 import subprocess
 import sys
 import threading
@@ -43,6 +44,7 @@ def shut() -> Iterator[int]:
 @pytest.fixture(autouse=True)
 def settled() -> Iterator[None]:
     yield
+    gc.collect()  # tensors in cycles
     sim.synchronize(SIM)
     rt.memory.empty_cache(SIM)
     sim.set_capacity(16 << 30, SIM)
@@ -247,7 +249,8 @@ def test_threads_share_a_device_each_with_its_own_current_stream() -> None:
 
 
 def run(program: str) -> str:
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program]  # of forks beside threads
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
