@@ -158,7 +158,7 @@ def memory_summary(device: Any = None) -> str:
     """A table of `memory_stats` for people."""
     stats = memory_stats(device)
     title = f"Memory of {as_device(device)}: {stats['num_ooms']} times none left, {stats['num_alloc_retries']} retries"
-    rows = [("", "now", "peak", "allocated", "freed")]
+    rows: list[tuple[str, ...]] = [("", "now", "peak", "allocated", "freed")]
     for key, name in _SUMMARY.items():
         for pool in ("all", "large_pool", "small_pool"):
             label = name if pool == "all" else "  " + pool.replace("_", " ")
