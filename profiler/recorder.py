@@ -34,7 +34,9 @@ class SharedRecorder:
         os.register_at_fork(after_in_child=self._reset)  # there the recorder is off
 
     def _reset(self) -> None:
-        self._lock = threading.RLock()  # a collection of garbage in here may end a generator, and a profile in it
+        # garbage collected in here may end a generator, and a profile in it; handlers of signals may begin some
+        self._lock = threading.RLock()
+        self._is_ours = False  # the recorder, if it is on
         self._open: set[Share] = set()
         self._several = False  # of them, at some time since the recorder went on
         self._kept: list[tuple[int, Events]] = []
@@ -43,23 +45,37 @@ class SharedRecorder:
         """What it takes to record, in ns (see `calibration`); measured when nothing is recorded for the first time."""
         with self._lock:
             if not self._costs and not self._open and not _core.is_recording():
+                self._is_ours = True
                 self._costs = measured()
+                self._is_ours = False
             return self._costs
 
     def begin(self, max_events: int) -> Share:
         """Open a share. The limit of the first holds for those that open before it ends."""
         with self._lock:
             first = not self._open
-            if first:
-                if _core.recorder_is_started():
-                    raise ProfileStateError("something else records with perflab's runtime; end it first")
-                _core.recorder_start(max_events)
-                _core.record_shapes(True)
-                FAMILY.record(max_events)
+            if first and not self._is_ours and _core.recorder_is_started():
+                raise ProfileStateError("something else records with perflab's runtime; end it first")
             self._several = not first
-            share = Share(next(self._numbers), _core.recorder_ticks(), _core.recorder_dropped(), first)
-            self._open.add(share)
+            share = Share(next(self._numbers), 0, 0, first)
+            self._open.add(share)  # now: what begins and ends in the midst of this does not turn the recorder off
+            self._is_ours = True
+            try:
+                self._turn_on(max_events)
+            except BaseException:
+                self.end(share)
+                raise
+            share.tick, share.dropped = _core.recorder_ticks(), _core.recorder_dropped()
             return share
+
+    def _turn_on(self, max_events: int) -> None:
+        if not _core.recorder_is_started():
+            try:
+                _core.recorder_start(max_events)
+            except ValueError:  # a handler of a signal has just done so
+                return
+            _core.record_shapes(True)
+            FAMILY.record(max_events)
 
     def take(self, share: Share) -> tuple[list[tuple[int, Events]], int]:
         """The events so far by thread, and how many were dropped; nothing in a forked child, and after end()."""
@@ -86,6 +102,7 @@ class SharedRecorder:
             self._open.remove(share)
             if not self._open:
                 _core.recorder_stop()
+                self._is_ours = False
                 FAMILY.rest()
             self._drain()
             self._drop_old()

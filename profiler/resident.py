@@ -8,6 +8,18 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 PEAK = "peakResidentBytes"  # metadata: the most that it had, where that was while it was recorded
 
 
+class _File:
+    """Open as long as somebody has it: a collection of garbage may read in another thread when it is to be closed."""
+
+    def __init__(self, path: str) -> None:
+        self.number = -1
+        self.number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def __del__(self) -> None:
+        if self.number >= 0:
+            os.close(self.number)
+
+
 class ResidentMemory:
     """Samples the memory that the system has given this process, where Linux says it: (tick, bytes)."""
 
@@ -16,16 +28,17 @@ class ResidentMemory:
         self._next = 0
         self._most = _most()
         try:
-            self._file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+            self._file: _File | None = _File("/proc/self/statm")
         except OSError:
-            self._file = -1
+            self._file = None
 
     def sample(self, tick: int) -> None:
         """Read it, unless it was read a moment ago."""
         now = time.monotonic_ns()
-        if self._file >= 0 and now >= self._next:
+        file = self._file
+        if file is not None and now >= self._next:
             self._next = now + _REST_NS
-            self._samples.append((tick, int(os.pread(self._file, 100, 0).split()[1]) * _PAGE))
+            self._samples.append((tick, int(os.pread(file.number, 100, 0).split()[1]) * _PAGE))
 
     def read(self, tick: int) -> list[tuple[int, int]]:
         """All samples, with one of now."""
@@ -44,9 +57,7 @@ class ResidentMemory:
 
     def stop(self) -> None:
         """No more samples."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        self._file = None
 
 
 def _most() -> int:

