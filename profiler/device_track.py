@@ -12,6 +12,7 @@ from .trace import Int64s, Track
 LAUNCH_FLOW = "ac2g"  # torch.profiler's names of the arrow and of the categories
 _CATEGORIES = ("kernel", "gpu_memcpy")
 _STREAM = 0xFFFFFFFF
+_PYTHON = 2  # the backend of bodies in Python: NumPy's, of CUDA CuPy's
 
 
 class DeviceTrack:
@@ -103,7 +104,9 @@ class DeviceTrack:
                 text = self._strings[name]
             else:
                 dtype = self._dtypes[flags >> DTYPE_SHIFT & DTYPE_MASK]
-                text = f"{self._ops[name]}_{BACKENDS[flags & HAS_KERNEL]}_{dtype}"
+                python = "cupy" if self._devices[device].startswith("cuda") else BACKENDS[_PYTHON]
+                backend = python if flags & HAS_KERNEL == _PYTHON else BACKENDS[flags & HAS_KERNEL]
+                text = f"{self._ops[name]}_{backend}_{dtype}"
             if self._devices[device].startswith("sim"):
                 text += " (sim)"
             self._names[key] = self._builder.string(text)

@@ -148,6 +148,7 @@ class Window:
             self.close()
 
     def _recording(self, gil: GilRecord, metadata: dict[str, Json]) -> Recording:
+        _core.cuda_settle()
         _core.sim_settle()  # the streams' threads record what they do when it is done
         events, dropped = RECORDER.take(self._share)
         lost: dict[str, Json] = {"droppedEvents": dropped, "maxEvents": self._max_events} if dropped else {}
@@ -171,7 +172,7 @@ class Window:
             collections=self._garbage.read(),
             tasks=self._tasks.read(),
             gil=gil,
-            metadata=metadata | lost | simulated(),
+            metadata=metadata | lost | devices_told(),
         )
         if sim.model():
             return modelled(recording, set(_core.sim_threads()))
@@ -199,13 +200,16 @@ class Window:
             number += sum(len(events) for _, events in child.events)
 
 
-def simulated() -> dict[str, Json]:
-    """What a trace says of simulated devices: which there are, and whose time was kept."""
+def devices_told() -> dict[str, Json]:
+    """What a trace says of devices: which are simulated, whose time was kept, and how CUDA's was taken."""
     names = [_core.device_name(number) for number in range(_core.device_count())]
     simulated = [name for name in names if name.startswith("sim")]
     spec = sim.model()
     clock = {"clock": "modelled", "model": spec.name or str(spec)} if spec else {"clock": "real"}
-    return {"simulated": {"devices": list[Json](simulated), **clock}} if simulated else {}
+    told: dict[str, Json] = {"simulated": {"devices": list[Json](simulated), **clock}} if simulated else {}
+    if any(name.startswith("cuda") for name in names):
+        told["cudaTimes"] = "pairs of events around each op"
+    return told
 
 
 _OPEN: set[Window] = set()

@@ -113,6 +113,15 @@ uintptr_t new_stream(int device, bool urgent) {
   return reinterpret_cast<uintptr_t>(stream);
 }
 
+int stream_number(int device, uintptr_t stream) {
+  Device& at = device_at(device);
+  std::scoped_lock lock(at.mutex);
+  for (int urgent = 0; urgent < 2; ++urgent)
+    for (int i = 0; i < kStreams; ++i)
+      if (stream && at.streams[urgent][i] == handle(stream)) return 1 + urgent * kStreams + i;
+  return 0;
+}
+
 bool stream_done(int device, uintptr_t stream) {
   enter(device);
   return is_done(driver().stream_query(handle(stream)), "cuStreamQuery");

@@ -28,6 +28,7 @@ void memory_info(int device, size_t& free, size_t& total);
 // again and again they come round, as in PyTorch. Handle 0 is the default stream.
 constexpr int kStreams = 32;  // of each device and priority
 uintptr_t new_stream(int device, bool urgent);
+int stream_number(int device, uintptr_t stream);  // 0 of the default one
 bool stream_done(int device, uintptr_t stream);
 void synchronize_stream(int device, uintptr_t stream);
 void stream_waits(int device, uintptr_t stream, uintptr_t event);

@@ -5,12 +5,15 @@
 #include <bit>
 #include <cmath>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 
 #include "caching_allocator.h"
 #include "cuda_arrange.h"
 #include "cuda_memory.h"
+#include "recorder.h"
+#include "shapes.h"
 
 namespace perflab::cuda {
 
@@ -39,6 +42,7 @@ Gpu::Gpu(int index)
     : Device("cuda:" + std::to_string(index), std::make_unique<GpuMemory>(index)),
       index_(index),
       multiprocessors_(static_cast<unsigned>(describe(index).multiprocessors)),
+      timeline_(index),
       kernels_(std::make_unique<Kernels>()) {
   enter(index);
   void* flags = nullptr;
@@ -103,14 +107,26 @@ bool Gpu::copy_strided(const Array& from, const Array& to) {
   return true;
 }
 
+Event Gpu::labelled(uint32_t name, int flags, uint64_t bytes, uint32_t shapes) {
+  Event e{};
+  e.name = name, e.flags = static_cast<uint16_t>(flags), e.bytes = bytes, e.shapes = shapes;
+  e.address = static_cast<uint64_t>(number()) << 32 | static_cast<uint32_t>(stream_number(current_stream()));
+  return e;
+}
+
 void Gpu::launch(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Array* out, int nout) {
   enter(index_);
+  std::optional<Timeline::Span> timed;
+  if (is_recording()) [[unlikely]]
+    timed.emplace(timeline_, current_stream(),
+                  labelled(op.id, kNative | static_cast<int>(out->dtype) << 3, 0, intern_shapes(in, nin)));
   static const Op *const cast = find_op("cast"), *const assign = find_op("assign");
   if (&op == cast || &op == assign) {
     if (copy_strided(*in[&op == assign], *out)) return;
   } else if (launch_own(op, computed, in, nin, attrs, out)) {
     return;
   }
+  if (timed) timed->set_backend(kPythonKernel);
   run_python_kernel(op, in, nin, attrs, out, nout);
 }
 
@@ -125,7 +141,10 @@ bool Gpu::update(const ParameterLists& lists, const UpdateOptions& options) {
         p.ends[i] = end += lists[0][begin + i]->numel;
         for (size_t k = 0; k < lists.size(); ++k) p.p[k][i] = lists[k][begin + i]->data;
       }
-      if (end) this->send(kernel(name, lists[0][0]->dtype), end, &p);
+      if (!end) continue;
+      std::optional<Timeline::Span> timed;
+      if (is_recording()) timed.emplace(timeline_, current_stream(), labelled(intern(name), kNamed));
+      this->send(kernel(name, lists[0][0]->dtype), end, &p);
     }
   };
   const Array& first = *lists[0][0];
@@ -171,9 +190,15 @@ void Gpu::clear(const Array& a) {
 void Gpu::copy(const Array& from, Array& to, bool non_blocking) {
   enter(index_);
   const Stream stream = current_stream();
+  std::optional<Timeline::Span> timed;
+  if (is_recording()) {
+    const char* name = !from.device ? "Memcpy HtoD" : !to.device ? "Memcpy DtoH" : "Memcpy DtoD";
+    timed.emplace(timeline_, stream, labelled(intern(name), kNamed | kCopy, from.bytes()));
+  }
   if (from.numel)
     check(driver().copy(address(to.data), address(from.data), from.bytes(), reinterpret_cast<Handle>(stream)),
           "cuMemcpyAsync");
+  timed.reset();
   if (!non_blocking && (!from.device || !to.device)) synchronize(stream);
 }
 
@@ -205,19 +230,37 @@ void Gpu::synchronize(Stream stream) {
   check_indices();
 }
 
+void Gpu::settle() {
+  try {
+    wait_freely([&] { cuda::synchronize(index_); });
+    timeline_.record_done();
+  } catch (const Error&) {  // who waits for it is told
+  }
+}
+
 void Gpu::check_indices() {
   if (!*wrong_) return;
   *wrong_ = 0;
   throw Error(ErrorKind::kIndex, name() + ": since it was waited for last, an op was given an index out of range");
 }
 
-Gpu& gpu(int index) {
+namespace {
+std::unordered_map<int, Gpu*>& gpus() {
   static auto& all = *new std::unordered_map<int, Gpu*>;
-  if (auto found = all.find(index); found != all.end()) return *found->second;
+  return all;
+}
+}  // namespace
+
+Gpu& gpu(int index) {
+  if (auto found = gpus().find(index); found != gpus().end()) return *found->second;
   auto made = std::make_unique<Gpu>(index);
   Gpu* g = made.get();
   add_device(std::move(made));
-  return *(all[index] = g);
+  return *(gpus()[index] = g);
+}
+
+void settle_all() {
+  for (auto& [index, g] : gpus()) g->settle();
 }
 
 // --- CuPy

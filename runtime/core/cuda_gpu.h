@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cuda_device.h"
+#include "cuda_timeline.h"
 #include "device.h"
 #include "kernels/optimizer.h"
 
@@ -19,9 +20,11 @@ class Gpu final : public Device {
   void call(const char* name, std::vector<Array> arrays, int64_t flops, Function) override;
   void wait(Stream waiting, Stream other) override;
   void synchronize() override;
+  int stream_number(Stream s) override { return cuda::stream_number(index_, s); }
   bool update(const ParameterLists&, const UpdateOptions&) override;
 
   void synchronize(Stream);
+  void settle();  // waits, and records what is done by then; does not throw what failed
   // For arrangements: a kernel on the current stream. send: a thread for each piece of work, or fewer that take turns;
   // send_blocks: a block for each, with threads for what a block has to do.
   void send(uintptr_t function, int64_t work, const void* parameters);
@@ -35,16 +38,20 @@ class Gpu final : public Device {
   bool copy_strided(const Array& from, const Array& to);
   void check_indices();
 
+  Event labelled(uint32_t name, int flags, uint64_t bytes = 0, uint32_t shapes = 0);  // work on the current stream
+
   const int index_;
   unsigned multiprocessors_;
   // Pinned memory, which kernels set: where an index was out of range, where a gradient was infinite or NaN.
   int *wrong_, *found_;
+  Timeline timeline_;
   struct Kernels;
   const std::unique_ptr<Kernels> kernels_;
 };
 
 // The device of this index, made when it is asked for first. Call it with the GIL.
 Gpu& gpu(int index);
+void settle_all();  // those that were made
 
 // Set by the Python side: the function of the kernel of that name (runtime/cuda/sources.py); 0: there is none.
 extern uintptr_t (*build_kernel)(int index, const std::string& name);

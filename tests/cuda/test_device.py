@@ -297,3 +297,38 @@ told = [shown["shape"], shown["typestr"], shown["strides"], shown["data"][0] == 
         shim,
     )
     assert told == [[3, 2], "<f4", [4, 12], True, 3, 1, False, False]
+
+
+def test_the_profile_shows_kernels_on_the_tracks_of_their_streams(fake_driver: Path, shim: Shim) -> None:
+    """The fake driver's clock goes on by a millisecond with each piece of work: a kernel between two events has 2."""
+    told = run(
+        fake_driver,
+        WITH_CUPY
+        + """
+from perflab.profiler import profile
+x, w = rt.ones((4, 4), device="cuda"), rt.nn.Parameter(rt.ones((4, 4), device="cuda"))
+step = rt.optim.SGD([w], lr=0.1)
+with profile() as prof:
+    y = (x * w).sum()
+    y.backward()
+    step.step()
+    with rt.cuda.Stream():
+        z = x @ x
+    y.item()
+trace = prof.trace
+trace.check()
+kernels, copies = trace.select(category="kernel"), trace.select(category="gpu_memcpy")
+tracks = sorted({trace.tracks[t].name for t in trace.slices.track[kernels].tolist()})
+calls = trace.select(category="cuda_runtime")
+told = [trace.name_of(kernels), trace.name_of(copies), tracks, sorted(set(trace.name_of(calls))),
+        len(trace.flows.name), trace.metadata["cudaTimes"],
+        [round(ns / 1e6, 2) for ns in trace.slices.duration[kernels].tolist()][:2]]
+""",
+        shim,
+    )
+    names, copies, tracks, calls, flows, how, durations = told
+    assert {"mul_native_float32", "sum_native_float32", "sgd", "matmul_cupy_float32"} <= set(names)
+    assert copies == ["Memcpy DtoH"] and tracks == ["stream 0", "stream 1"]
+    assert {"cudaLaunchKernel", "cudaMemcpyAsync"} <= set(calls)
+    assert flows >= len(names) + 1 and how == "pairs of events around each op"
+    assert durations == [2.0, 2.0]
