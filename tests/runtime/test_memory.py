@@ -126,7 +126,7 @@ def test_a_fraction_limits_what_is_reserved_and_the_program_goes_on() -> None:
     """)
     message, *rest = told.split("\n")
     assert "no memory for 240.00 MiB" in message and "that it may reserve" in message
-    assert "Most is held by no op: 40.00 MiB in 1 block, small blocks: 4.00 MiB in 1 block" in message
+    assert "Most is held by no op: 40.00 MiB in 1 block" in message
     assert rest == ["True 1", "(62914560,)"]
 
 
