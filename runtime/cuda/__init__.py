@@ -20,6 +20,18 @@ from .devices import (
     set_device,
     synchronize,
 )
+from .memory import (
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    memory_allocated,
+    memory_reserved,
+    memory_snapshot,
+    memory_stats,
+    memory_summary,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+)
 from .streams import Event, Stream, current_stream, default_stream, stream
 
 __all__ = [
@@ -31,12 +43,22 @@ __all__ = [
     "default_stream",
     "device",
     "device_count",
+    "empty_cache",
     "get_device_capability",
     "get_device_name",
     "get_device_properties",
     "is_available",
+    "max_memory_allocated",
+    "max_memory_reserved",
     "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_snapshot",
+    "memory_stats",
+    "memory_summary",
+    "reset_peak_memory_stats",
     "set_device",
+    "set_per_process_memory_fraction",
     "stream",
     "synchronize",
 ]

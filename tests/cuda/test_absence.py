@@ -42,6 +42,7 @@ def test_questions_have_answers(no_driver: None) -> None:
     [
         rt.cuda.current_device, rt.cuda.current_stream, rt.cuda.synchronize, rt.cuda.Stream, rt.cuda.Event,
         rt.cuda.get_device_name, rt.cuda.mem_get_info, lambda: rt.cuda.set_device(0), rt.cuda.default_stream,
+        rt.cuda.memory_allocated, rt.cuda.empty_cache,
     ],
 )  # fmt: skip
 def test_what_needs_a_gpu_says_what_is_missing(call: Callable[[], Any], no_driver: None) -> None:

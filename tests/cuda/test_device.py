@@ -129,6 +129,29 @@ told.append(malloc(None, 1 << 40, 0))
     assert told == [True, 0, False, 0, 0, True, None]
 
 
+def test_memory_of_the_current_device_is_counted(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        """
+x = rt.empty(1 << 20, device="cuda")  # 4 MiB
+told = [rt.cuda.memory_allocated(), rt.cuda.memory_allocated(1), rt.cuda.memory_reserved() >= 4 << 20]
+told.append(fake.fake_used(0) >= rt.cuda.memory_reserved())
+del x
+told += [rt.cuda.memory_allocated(), rt.cuda.max_memory_allocated()]
+rt.cuda.reset_peak_memory_stats()
+rt.cuda.empty_cache()
+told += [rt.cuda.max_memory_allocated(), rt.cuda.memory_reserved(), rt.cuda.memory_stats()["segment.all.current"]]
+rt.cuda.set_per_process_memory_fraction(0.01)  # of 256 MiB
+try:
+    rt.empty(1 << 20, device="cuda")
+except MemoryError as error:
+    told.append("memory" in str(error))
+""",
+        shim,
+    )
+    assert told == [4 << 20, 0, True, True, 0, 4 << 20, 0, 0, 0, True]
+
+
 def test_no_memory_is_an_error_in_words_and_is_got_over(fake_driver: Path, shim: Shim) -> None:
     told = run(
         fake_driver,
