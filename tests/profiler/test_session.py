@@ -102,6 +102,9 @@ class FakeCore:
     def sim_settle(self) -> None:
         pass
 
+    def cuda_settle(self) -> None:
+        pass
+
     def op(self, number: int) -> None:
         self.recorder_push(OP, number, self.recorder_ticks(), self.recorder_ticks(), 0)
 
