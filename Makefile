@@ -20,7 +20,7 @@ requirements = $(PY) -c 'import functools, sys, tomllib; \
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 .DELETE_ON_ERROR:
-.PHONY: help build demo test wheel-test test-torch readers conformance gate lint format asan debug bench bench-peers clean
+.PHONY: help build demo test wheel-test test-torch test-gil readers conformance gate lint format asan debug bench bench-peers clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -97,6 +97,13 @@ test-torch: build $(VENV)/.torch ## the tests that compare with PyTorch, which i
 
 gate: build $(VENV)/.test ## hold what the benchmarks do against benchmarks/counters.json (UPDATE=1 accepts it as it is now)
 	@$(PY) -m pytest benchmarks -q --benchmark-disable --perflab-counters benchmarks/counters.json $(if $(UPDATE),--perflab-update)
+
+# Another Python has its environment and its build in build/.
+OTHER := build/$(notdir $(PYTHON))
+
+test-gil: ## the tests of the GIL's tracer under another Python: PYTHON=python3.13
+	@$(MAKE) --no-print-directory VENV=$(OTHER) BUILD=$(OTHER)/cmake build $(OTHER)/.test
+	@$(OTHER)/bin/python -m pytest -q tests/profiler/test_gil_truth.py tests/profiler/test_gil_processes.py
 
 # A checkout of data-apis/array-api-tests with its submodule. What it requires is installed once; the run is offline.
 $(VENV)/.conformance: $(VENV)/.made

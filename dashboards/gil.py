@@ -7,7 +7,7 @@ from html import escape
 import plotly.graph_objects as go
 
 from perflab.profiler.analysis.contention import Blocked, Convoy, GilThread
-from perflab.profiler.analysis.gil import GilWait
+from perflab.profiler.analysis.gil import SAMPLED, GilWait
 from perflab.profiler.trace import Trace
 
 from . import theme, units
@@ -16,7 +16,7 @@ from .timeline import track_label
 POINT_LIMIT = 3000
 ROW_LIMIT = 50
 _EXACT = "every thread's, exact"
-_OWN = "perflab's own acquisitions alone"
+_SAMPLED = "perflab's own, and a probe's samples"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def note(trace: Trace, threads: Sequence[GilThread]) -> str:
         return ""
     waited = sum(thread.waited_ns for thread in threads)
     count = sum(thread.acquisitions for thread in threads)
-    what = {"exact": f" ({_EXACT})", "own": f" ({_OWN})"}.get(str(trace.metadata.get("gil")), "")
+    what = {"exact": f" ({_EXACT})", SAMPLED: f" ({_SAMPLED})"}.get(str(trace.metadata.get("gil")), "")
     taken = f"{_counted(count, 'acquisition')} by {_counted(len(threads), 'thread')}{what}"
     sentence = f"{units.duration(waited)} of waiting in {taken}"
     left_out = count - POINT_LIMIT

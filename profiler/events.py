@@ -7,8 +7,9 @@ name        op, node: op id; gil, annotation, composite: id of an interned strin
             coroutine's name, task_wait: of that of what it waits in.
 sequence    op: number of the backward node that it made, 0 none; node: its number; step: that of its profile; task_run
             and task_wait: number of the task; launch, kernel: number of the launch, 0 for one that waits.
-address     launch, kernel: number of the stream, from bit 32 on of the device. edge: number of the node that it leads
-            to, or which leaf; leaf: which one.
+address     launch, kernel: number of the stream, from bit 32 on of the device. alloc, free, use: the block. edge:
+            number of the node that it leads to, or which leaf. leaf: which one; bytes: where its gradient lies.
+use         tells what a block is for; stack follows the event at which Python's stack was the one of number `name`.
 """
 
 import numpy as np
@@ -19,6 +20,7 @@ EVENT = np.dtype(
 )  # fmt: skip
 # Values of `kind`; 0 is no event.
 OP, NODE, ALLOC, FREE, GIL, ANNOTATION, STEP_MARK, COMPOSITE, EDGE, LEAF, TASK_RUN, TASK_WAIT = range(1, 13)
+USE, STACK = 13, 14
 LAUNCH, KERNEL = 17, 18
 
 BACKENDS = ("view", "native", "numpy")  # bits 0-2 of an op's flags; a view has no kernel
@@ -29,6 +31,7 @@ DEVICE_MASK, POOL_SHIFT = 255, 8  # of the flags of alloc and free: the numbers 
 NAMED, IS_COPY = 1 << 9, 1 << 10  # flags of launch and kernel: the name is an interned string; it is a copy
 NAME_INTERNED = 1  # flag of a node: its name is an interned string
 TO_LEAF = 1  # flag of an edge
+USE_PARAMETER, USE_GRADIENT, USE_STATE, USE_INPUT, USE_SAVED = range(1, 6)  # bits 0-7 of the flags of a use
 
 # Of the GIL's tracer, in ticks: a thread asked (`wait`, where it was not free), got it, was asked to let go (0: never),
 # let go. They are in the order of time, as no two hold it at once; behind them who still waits at the end.

@@ -33,6 +33,7 @@ from .events import (
     STEP_MARK,
     TASK_RUN,
     TASK_WAIT,
+    USE,
 )
 from .recording import Events, Inputs
 from .threads import ThreadNames
@@ -223,7 +224,7 @@ def _is_sound(events: Events, since: int, child: Child) -> NDArray[np.bool_]:
     texts = np.isin(kind, _OF_TEXTS) | ((kind == NODE) & (events["flags"] & NAME_INTERNED > 0))
     known = np.where(texts, len(child.strings), np.where(np.isin(kind, (OP, NODE)), len(_core.op_names()), 1 << 32))
     sound: NDArray[np.bool_] = (
-        ((kind > 0) & (kind <= TASK_WAIT) & (kind != STEP_MARK))
+        ((kind > 0) & (kind <= USE) & (kind != STEP_MARK))
         & ((events["t0"] <= events["t2"]) & (events["t2"] >= since))
         & ((name < known) & (events["shapes"] < len(child.shapes)) & (events["scope"] < len(child.strings)))
     )

@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 
 from perflab.runtime import _core
 
+from .analysis.gil import PROBE, SAMPLED
 from .events import GIL_HOLD
 from .gil_track import GilRecord
 from .trace import Json
 
 ROOM = 4_000_000  # records of 40 bytes; further ones are counted as lost
+PROBE_S = 0.01  # between two samples
 
 
 class GilRecorder:
@@ -23,11 +25,13 @@ class GilRecorder:
 
     def __init__(self, room: int = ROOM) -> None:
         self._refusal = ""
+        self._probe: _core.GilProbe | None = None
         try:
             self._trace: _core.GilTrace | None = _core.GilTrace(room)
         except RuntimeError as error:
             self._trace, self._refusal = None, str(error)
             _warn(self._refusal)
+            self._probe = _core.GilProbe(PROBE_S)
 
     def count(self) -> int:
         """How many holds there are so far."""
@@ -44,11 +48,15 @@ class GilRecorder:
 
     def stop(self) -> GilRecord:
         """The same as read(), and the end."""
+        if self._probe is not None:
+            self._probe.stop()
         return self._record(self._trace.stop if self._trace is not None else None)
 
     def _record(self, traced: Callable[[], tuple[NDArray[np.uint8], int, str]] | None) -> GilRecord:
         if traced is None:
-            return GilRecord(None, {"gil": "own", "gilRefusal": self._refusal})
+            assert self._probe is not None
+            sampled: dict[str, Json] = {"gil": SAMPLED, "gilRefusal": self._refusal, "gilProbes": self._probe.samples}
+            return GilRecord(None, sampled, {self._probe.thread: PROBE})
         holds, lost, trouble = traced()
         notes: dict[str, Json] = {"gil": "exact"}
         if lost:
@@ -66,7 +74,7 @@ def _warn(why: str) -> None:
     if not _warned:
         _warned = True
         warnings.warn(
-            f"profile: only perflab's own acquisitions of the GIL are recorded, as it cannot be traced here: {why}",
+            f"profile: the GIL is sampled, as it cannot be traced here: {why}",
             RuntimeWarning,
             stacklevel=4,
         )

@@ -22,11 +22,12 @@ _PAGE = 1 << 14
 class GilRecord:
     """What was traced: `holds` of dtype GIL_HOLD, or None where the GIL cannot be traced.
 
-    `notes` is what a reader must know, for the trace's metadata.
+    `notes` is what a reader must know, for the trace's metadata; `threads` are names by thread id.
     """
 
     holds: NDArray[np.void] | None = None
     notes: dict[str, Json] = field(default_factory=dict)
+    threads: dict[int, str] = field(default_factory=dict)
 
 
 class GilTrack:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .analysis.memory import EARLIER
+from .analysis.blocks import EARLIER
 from .analysis.ops import MEMORY
 from .device_memory import TYPES
 from .errors import TraceFormatError

@@ -4,13 +4,18 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .analysis.blocks import CATEGORIES, CATEGORY, EARLIER, STACK
 from .analysis.memory import RESIDENT
 from .analysis.ops import MEMORY
 from .builder import TraceBuilder
+from .causes import stack_of
 from .events import ALLOC, FREE, OUTPUT_ALLOCATED
+from .events import STACK as STACK_EVENT
+from .memory_uses import MemoryUses
 from .stretches import Stretch, kernel_begins
-from .trace import Int64s
+from .trace import Int64s, Json
 
 Samples: TypeAlias = Sequence[tuple[int, int]]
 
@@ -18,7 +23,8 @@ Samples: TypeAlias = Sequence[tuple[int, int]]
 class MemoryTrack:
     """Adds running totals of memory to a builder, as instants and counters, stretch by stretch.
 
-    reserved, resident: (tick, bytes) as sampled. allocated: bytes when the recording began.
+    reserved, resident: (tick, bytes) as sampled. allocated: bytes when the recording began. uses: what memory was for.
+    stacks: Python's, by number.
     """
 
     def __init__(
@@ -29,6 +35,8 @@ class MemoryTrack:
         reserved: Samples,
         resident: Samples,
         allocated: int,
+        uses: MemoryUses,
+        stacks: list[Json],
     ) -> None:
         (reserved_at, self._reserved), (resident_at, self._resident) = (
             np.array(samples, dtype=np.int64).reshape(-1, 2).T for samples in (reserved, resident)
@@ -37,6 +45,13 @@ class MemoryTrack:
         self._sampled, self._resident_at = ns(reserved_at), ns(resident_at)
         self._shown = self._resident_shown = 0  # samples
         self._allocated = allocated
+        self._uses, self._stacks = uses, stacks
+        self._held = np.zeros(len(CATEGORIES), dtype=np.int64)  # by category
+        for block in uses.earlier:
+            self._held[CATEGORIES.index(block.category)] += block.bytes
+        self._held[CATEGORIES.index(EARLIER)] += allocated - self._held.sum()
+        self._counters = np.array([builder.string(f"Allocated: {word}") for word in CATEGORIES], dtype=np.int64)
+        self._categories: list[Json] = list(CATEGORIES)
 
     def add(self, stretch: Stretch, middle: Stretch, tracks: Callable[[Int64s], Int64s], until: float) -> None:
         """What changed in a stretch; in its `middle` are the ops that allocated their outputs in it."""
@@ -50,6 +65,7 @@ class MemoryTrack:
         builder.counters(times, self._main, builder.string(RESIDENT), values)
         if first == 0 < self._shown:
             builder.counters(self._sampled[0], self._main, allocated_counter, self._allocated)
+            builder.counters(self._sampled[0], self._main, self._counters[self._held > 0], self._held[self._held > 0])
         kind = stretch["kind"]
         taken, given = stretch.at(kind == ALLOC), stretch.at(kind == FREE)
         outputs = middle.at(middle["flags"] & OUTPUT_ALLOCATED > 0)
@@ -59,17 +75,33 @@ class MemoryTrack:
         time = np.concatenate((self._ns(taken["t0"]), self._ns(given["t0"]), kernel_begins(outputs, self._ns)))
         size = changes["bytes"].astype(np.int64)
         size[len(taken) : len(taken) + len(given)] *= -1
+        stack = np.zeros(len(changes), dtype=np.int64)
+        stack[: len(taken)] = stack_of(taken, stretch.at(kind == STACK_EVENT))
         order = np.argsort(time, kind="stable")
-        time, size, changes = time[order], size[order], changes.at(order)
+        time, size, stack, changes = time[order], size[order], stack[order], changes.at(order)
         allocated = self._allocated + np.cumsum(size)
         self._allocated = int(allocated[-1])
         builder.counters(time, self._main, allocated_counter, allocated)
-        category = builder.string("cpu_instant_event")
-        first = builder.instants(time, tracks(changes.thread), builder.string(MEMORY), category)
+        category = self._uses.category(changes.number)
+        builder.counters(time, self._main, self._counters[category], self._held_after(category, size))
+        instant = builder.string("cpu_instant_event")
+        first = builder.instants(time, tracks(changes.thread), builder.string(MEMORY), instant)
         handles = np.arange(first, first + len(time))
         builder.instant_args("Addr", handles, changes["address"].astype(np.int64))
         builder.instant_args("Bytes", handles, size)
         builder.instant_args("Total Allocated", handles, allocated)
+        builder.instant_args(CATEGORY, handles[size > 0], category[size > 0], table=self._categories)
+        if stack.any():
+            builder.instant_args(STACK, handles[stack > 0], stack[stack > 0], table=self._stacks)
         if len(self._sampled):
             known = np.maximum(np.searchsorted(self._sampled, time, side="right") - 1, 0)
             builder.instant_args("Total Reserved", handles, self._reserved[known])
+
+    def _held_after(self, category: NDArray[np.uint8], size: Int64s) -> Int64s:
+        """The bytes of its category in use after each change."""
+        held = np.empty_like(size)
+        for code in np.unique(category).tolist():
+            rows = np.flatnonzero(category == code)
+            held[rows] = self._held[code] + np.cumsum(size[rows])
+            self._held[code] = held[rows[-1]]
+        return held

@@ -22,6 +22,7 @@ class Share:
     tick: int
     dropped: int
     first: bool
+    stacks: bool  # of Python's, with each op and allocation
 
 
 class SharedRecorder:
@@ -40,6 +41,7 @@ class SharedRecorder:
         self._open: set[Share] = set()
         self._several = False  # of them, at some time since the recorder went on
         self._kept: list[tuple[int, Events]] = []
+        _core.record_stacks(False)
 
     def costs(self) -> dict[str, float]:
         """What it takes to record, in ns (see `calibration`); measured when nothing is recorded for the first time."""
@@ -50,18 +52,20 @@ class SharedRecorder:
                 self._is_ours = False
             return self._costs
 
-    def begin(self, max_events: int) -> Share:
+    def begin(self, max_events: int, stacks: bool) -> Share:
         """Open a share. The limit of the first holds for those that open before it ends."""
         with self._lock:
             first = not self._open
             if first and not self._is_ours and _core.recorder_is_started():
                 raise ProfileStateError("something else records with perflab's runtime; end it first")
             self._several = not first
-            share = Share(next(self._numbers), 0, 0, first)
+            share = Share(next(self._numbers), 0, 0, first, stacks)
             self._open.add(share)  # now: what begins and ends in the midst of this does not turn the recorder off
             self._is_ours = True
             try:
                 self._turn_on(max_events)
+                _core.recorder_join()  # this one is told too what is told once
+                self._set_stacks()
             except BaseException:
                 self.end(share)
                 raise
@@ -91,6 +95,7 @@ class SharedRecorder:
         with self._lock:
             if share in self._open:
                 share.tick, share.first = tick, False
+                _core.recorder_join()  # what was told once is forgotten
                 self._drain()
                 self._drop_old()
 
@@ -100,12 +105,16 @@ class SharedRecorder:
             if share not in self._open:
                 return
             self._open.remove(share)
+            self._set_stacks()
             if not self._open:
                 _core.recorder_stop()
                 self._is_ours = False
                 FAMILY.rest()
             self._drain()
             self._drop_old()
+
+    def _set_stacks(self) -> None:
+        _core.record_stacks(any(share.stacks for share in self._open))
 
     def _drain(self) -> None:
         recorded = _core.recorder_drain()

@@ -13,10 +13,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .analysis.blocks import EARLIER_BLOCKS
 from .analysis.costs import COSTS
 from .analysis.graph import ACCUMULATE, EDGE_FLOW, FORWARD_FLOW, LEAF_ARG
 from .analysis.steps import STEP
 from .builder import TraceBuilder
+from .call_stacks import CallStacks
+from .causes import CauseArgs
 from .device_memory import DeviceMemory
 from .device_track import DeviceTrack
 from .edges import EdgeEnds
@@ -45,10 +48,11 @@ from .events import (
 from .garbage import Collection, GarbageTrack
 from .gil_track import GilRecord, GilTrack
 from .memory_track import MemoryTrack
+from .memory_uses import MemoryUses, uses_of
 from .merge import merged
 from .pages import Page, Pages, pages_of, trace_of
 from .stacks import StackRecord, StackTrack
-from .stretches import NOTHING, Placed, Stretch, cut, kernel_begins, stretches
+from .stretches import NOTHING, Placed, Stretch, cut, kernel_begins, portions
 from .task_track import TaskTrack
 from .torch_recorder import TorchRecord
 from .torch_track import TorchTrack
@@ -117,6 +121,7 @@ class Recording:
     resident: list[tuple[int, int]] = field(default_factory=list)  # the same, of the process
     collections: list[Collection] = field(default_factory=list)  # of garbage
     stack: StackRecord | None = None  # samples of Python's
+    call_stacks: CallStacks = field(default_factory=CallStacks)  # of ops and allocations
     torch: TorchRecord | None = None
     tasks: dict[int, str] = field(default_factory=dict)  # names of asyncio's tasks by number
     gil: GilRecord = field(default_factory=GilRecord)
@@ -173,6 +178,8 @@ class _Conversion:
                 recording.reserved,
                 recording.resident,
                 recording.allocated_bytes,
+                self._uses(recording),
+                recording.call_stacks.texts,
             )
             if memory
             else None
@@ -220,6 +227,8 @@ class _Conversion:
         self._made = np.unique(np.concatenate(made))
         order = np.argsort(np.concatenate(ran), kind="stable")
         self._ran, self._ran_number = np.concatenate(ran)[order], np.concatenate(ran_number)[order]
+        of_names = (recording.ops, self._modules, recording.call_stacks)
+        self._causes = CauseArgs(self._ran, self._ran_number, self._builder, *of_names)
         self._edge_ends, self._edges = edges.joined()
         self._garbage = GarbageTrack(recording.collections, self._builder, self._ns, self._track)
         of_stack = (self._builder, self._ns, self._stack_track)
@@ -256,18 +265,21 @@ class _Conversion:
                 table[name, shapes] = [op, self._dims[shapes], self._types[shapes], flops, moved]
         return list(table.values())
 
+    def _uses(self, recording: Recording) -> MemoryUses:
+        """What memory was for: one way through all events before they become a trace."""
+        numbers = range(recording.number, recording.number + sum(len(events) for _, events in recording.events))
+        uses = uses_of(portions(self._pieces.copy(), self._ns), numbers, recording.strings, self._ns)
+        if earlier := uses.known_before(recording.strings):
+            self._builder.metadata[EARLIER_BLOCKS] = earlier
+        return uses
+
     def pages(self) -> Pages:
         builder = self._builder
         return Pages(builder.strings, builder.tracks, builder.metadata, self._each_page())
 
     def _each_page(self) -> Iterator[Page]:
-        running = NOTHING  # ops whose kernel is still to come
-        for stretch, until in stretches(self._pieces, self._ns, self._gil.cuts):
+        for stretch, middle, until in portions(self._pieces, self._ns, self._gil.cuts):
             self._add_begun(stretch)
-            running = Stretch.joined((running, stretch.at(stretch["kind"] == OP)))
-            ready = kernel_begins(running, self._ns) < until
-            middle, running = running.at(ready), running.at(~ready)
-            middle = middle.at(np.argsort(middle.number))  # of one moment: as recorded, wherever a stretch was cut
             self._add_kernels(middle)
             self._devices.add(stretch, self._tracks.of, self._add_shapes)
             self._gil.add(until)
@@ -315,9 +327,10 @@ class _Conversion:
         self._add(steps, self._ns(steps["t0"]), "t2", self._ids(texts), "user_annotation")
         self._add(annotations, self._ns(annotations["t0"]), "t2", self._strings[annotations["name"]], "user_annotation")
         self._add(composites, self._ns(composites["t0"]), "t2", self._strings[composites["name"]], "cpu_op")
+        self._causes.add(stretch)
         self._add_nodes(nodes, edges)
         self._add_leaves(leaves)
-        self._add_ops(ops)
+        self._add_ops(ops, stretch)
 
     def _add_kernels(self, ops: Stretch) -> None:
         kernels = ops.at(ops["flags"] & HAS_KERNEL > 0)
@@ -338,6 +351,7 @@ class _Conversion:
         handles = self._add(nodes, self._ns(nodes["t0"]), "t2", names, "autograd")
         sequence = nodes["sequence"].astype(np.int64)
         self._builder.slice_args("Sequence number", handles, sequence)
+        self._causes.tell(nodes, handles)
         tied = np.isin(sequence, self._made)
         self._builder.flow_ends(handles[tied], nodes.number[tied], self._builder.string(FORWARD_FLOW), True)
         self._add_edge_ends(nodes.number, handles)
@@ -361,7 +375,7 @@ class _Conversion:
         places, ids = _each_of(self._edge_ends, numbers)
         self._builder.flow_ends(handles[places], self._edges[ids], self._builder.string(EDGE_FLOW), True)
 
-    def _add_ops(self, ops: Stretch) -> None:
+    def _add_ops(self, ops: Stretch, stretch: Stretch) -> None:
         builder = self._builder
         handles = self._add(ops, self._ns(ops["t0"]), "t2", self._op_names[ops["name"]], "cpu_op")
         builder.slice_args("External id", handles, ops.number + 1)
@@ -371,6 +385,7 @@ class _Conversion:
         self._add_shapes(handles, ops)
         scope = ops["scope"]
         builder.slice_args("Module Hierarchy", handles[scope > 0], scope[scope > 0], table=self._modules)
+        self._causes.tell_ops(ops, handles, stretch)
         # an arrow to each node of that number that ran: its id is the number of the node's event
         places, each = _each_of(self._ran, sequence[made])
         builder.flow_ends(handles[made][places], self._ran_number[each], builder.string(FORWARD_FLOW), False)

@@ -47,7 +47,8 @@ class profile:
     what happens in the process while it records, and its own steps. Any thread may stop them. Forked children are
     recorded too (docs/recording.md); there the profile itself does nothing. `with_stack`: pyinstrument samples this
     thread's Python stack each millisecond (ProfilerError where it is not installed); the samples are lost where another
-    thread stops the profile. `max_events`: so many of 64 bytes are kept, further ones are counted and told; of profiles
+    thread stops the profile. `record_stacks`: each op and allocation has Python's whole stack, each backward slice the
+    line of its forward op. `max_events`: so many of 64 bytes are kept, further ones are counted and told; of profiles
     inside each other the limit of the outermost holds. `ring` keeps the last steps alone (see `Ring`), with no
     schedule, stacks or torch (ValueError). `budget`: the share of the time that recording may take (0.02); where events
     cost more between two steps, stacks and then shapes are left out, of all profiles that run, and the trace says so.
@@ -64,6 +65,7 @@ class profile:
         record_shapes: bool = True,
         profile_memory: bool = True,
         with_stack: bool = False,
+        record_stacks: bool = False,
         torch: bool = False,
         with_modules: bool = False,
         metadata: Mapping[str, Json] | None = None,
@@ -85,6 +87,7 @@ class profile:
         self._shapes = record_shapes
         self._memory = profile_memory
         self._with_stack = with_stack
+        self._record_stacks = record_stacks
         self._torch, self._modules = torch, with_modules
         self._metadata = {**(metadata or {}), **identity(), "versions": _versions()}
         self._max_events = max_events
@@ -238,7 +241,7 @@ class profile:
                 self._open(action)
 
     def _open(self, action: ProfilerAction) -> None:
-        window = Window(self._max_events, self._begin_torch, self._with_stack, self._budget)
+        window = Window(self._max_events, self._begin_torch, self._with_stack, self._record_stacks, self._budget)
         with self._lock:
             if self._action is action and self._window is None:
                 self._window = window

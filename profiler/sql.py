@@ -21,6 +21,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from .analysis.blocks import BEFORE, CATEGORIES, NEVER, blocks
 from .errors import QueryError
 from .trace import ArgColumn, Int64s, Json, Slices, Trace
 
@@ -28,7 +29,7 @@ Columns: TypeAlias = Mapping[str, Sequence[Any] | NDArray[Any]]
 
 LONGEST_QUERY = 20_000  # characters
 LARGEST_ANSWER = 16 << 20  # characters
-TRACE_TABLES = ("slices", "instants", "counters", "flows", "args", "instant_args")
+TRACE_TABLES = ("slices", "instants", "counters", "flows", "args", "instant_args", "memory")
 _SETTINGS = {
     "enable_external_access": "false",
     "python_enable_replacements": "false",
@@ -52,7 +53,12 @@ _COUNTERS = """
 _FLOWS = """
     SELECT {trace} AS trace, n.text AS name, s.source, s.target
     FROM _flows{trace} s JOIN _strings{trace} n ON n.id = s.name"""
-_VIEWS = {"slices": _SLICES, "instants": _INSTANTS, "counters": _COUNTERS, "flows": _FLOWS}
+_MEMORY = f"""
+    SELECT {{trace}} AS trace, s.bytes, NULLIF(s.born, {BEFORE}) AS allocated_ns, NULLIF(s.died, {NEVER}) AS freed_ns,
+           c.text AS category, m.text AS module, n.text AS op, NULLIF(s.op, -1) AS slice
+    FROM _memory{{trace}} s JOIN _memory_categories{{trace}} c ON c.id = s.category
+    LEFT JOIN _memory_modules{{trace}} m ON m.id = s.module LEFT JOIN _strings{{trace}} n ON n.id = s.name"""
+_VIEWS = {"slices": _SLICES, "instants": _INSTANTS, "counters": _COUNTERS, "flows": _FLOWS, "memory": _MEMORY}
 _ARGS = {"args": "slice", "instant_args": "instant"}
 _NO_ARGS = "SELECT 0 AS trace, 0::BIGINT AS {row}, '' AS key, '' AS value, 0::DOUBLE AS number WHERE false"
 
@@ -140,6 +146,8 @@ class Database:
         if words:
             for number, trace in self._traces.items():
                 self._add(trace, number)
+                if "memory" in words:
+                    self._add_memory(trace, number)
         for name in words:
             if name in _ARGS:
                 self._view(name, [_NO_ARGS.format(row=_ARGS[name]), *self._args(name, _ARGS[name])])
@@ -191,6 +199,25 @@ class Database:
                 "track": counters.track,
             },
             "flows": {"name": flows.name, "source": flows.source, "target": flows.target},
+        }
+        for name, columns in tables.items():
+            self._register(f"_{name}{number}", columns)
+
+    def _add_memory(self, trace: Trace, number: int) -> None:
+        found = blocks(trace)
+        has_op = found.op >= 0
+        tables: dict[str, Columns] = {
+            "memory": {
+                "bytes": found.bytes,
+                "born": found.moment(found.born),
+                "died": found.moment(found.died),
+                "category": found.category,
+                "module": found.module,
+                "op": found.op,
+                "name": np.where(has_op, trace.slices.name[np.maximum(found.op, 0)], -1) if has_op.any() else found.op,
+            },
+            "memory_categories": {"id": np.arange(len(CATEGORIES)), "text": _texts(CATEGORIES)},
+            "memory_modules": {"id": np.arange(len(found.modules)), "text": _texts(found.modules)},
         }
         for name, columns in tables.items():
             self._register(f"_{name}{number}", columns)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .events import EVENT
+from .events import EVENT, OP
 from .trace import Int64s
 
 _PIECE = 1 << 14  # events; about as many begin in one stretch
@@ -106,6 +106,19 @@ def stretches(
         yield Stretch.joined(parts or [NOTHING]), until
         found[:] = [placed for placed in found if placed.high >= until]
         begin = until
+
+
+def portions(
+    found: list[Placed], ns: Callable[[Int64s], Int64s], cuts: Iterable[int] = ()
+) -> Iterator[tuple[Stretch, Stretch, float]]:
+    """Stretches, the ops whose kernel begins in each, and where it ends."""
+    running = NOTHING  # ops whose kernel is still to come
+    for stretch, until in stretches(found, ns, cuts):
+        running = Stretch.joined((running, stretch.at(stretch["kind"] == OP)))
+        ready = kernel_begins(running, ns) < until
+        middle, running = running.at(ready), running.at(~ready)
+        # of one moment: as recorded, wherever a stretch was cut
+        yield stretch, middle.at(np.argsort(middle.number)), until
 
 
 def kernel_begins(events: Stretch, ns: Callable[[Int64s], Int64s]) -> Int64s:

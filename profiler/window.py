@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 
+from perflab import runtime
 from perflab.runtime import _core, sim
 from perflab.runtime.spec import DTYPES
 
 from .analysis.overhead import RECORDING_COSTS
 from .budget import Budget
+from .call_stacks import CallStacks
 from .costs import cost
 from .events import STEP_MARK
 from .family import FAMILY
@@ -27,6 +29,8 @@ from .threads import ThreadNames
 from .torch_recorder import TorchRecord, TorchRecorder
 from .trace import Json
 
+_OWN_FILES = os.path.dirname(runtime.__file__)
+
 
 class Window:
     """Begins when it is made. Where a part of it cannot begin that error is raised, and nothing is left on."""
@@ -36,6 +40,7 @@ class Window:
         max_events: int,
         begin_torch: Callable[[], TorchRecorder | None],
         with_stack: bool,
+        record_stacks: bool,
         budget: float | None = None,
     ) -> None:
         stack = StackRecorder() if with_stack else None
@@ -43,7 +48,7 @@ class Window:
         with ExitStack() as begun:
             self._torch = begin_torch()  # first, as it takes the longest
             begun.callback(self._stop_torch)
-            self._share = RECORDER.begin(max_events)
+            self._share = RECORDER.begin(max_events, record_stacks)
             begun.callback(RECORDER.end, self._share)
             self._memory: list[tuple[int, int, int]] = []  # tick, allocated and reserved bytes
             self._on_devices = {
@@ -171,6 +176,7 @@ class Window:
             resident=self._resident.read(_core.recorder_ticks()),
             collections=self._garbage.read(),
             tasks=self._tasks.read(),
+            call_stacks=CallStacks.of(_core.stacks(), _OWN_FILES) if self._share.stacks else CallStacks(),
             gil=gil,
             metadata=metadata | lost | devices_told(),
         )

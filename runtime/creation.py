@@ -217,6 +217,8 @@ def copied(array: np.ndarray[Any, Any], device: Any = None) -> Tensor:
     """A tensor with a copy of the array, in memory of the runtime's own allocator, which traces show."""
     made = _core.empty(array.shape, as_dtype(array.dtype))
     np.asarray(made)[...] = array
+    if _core.is_recording():
+        _core.record_inputs((made,))
     return made if device is None else moved(made, as_device(device).number)
 
 

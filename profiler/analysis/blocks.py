@@ -1,5 +1,6 @@
 """Blocks of memory: who allocated them, when they went, and what they were for."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +13,13 @@ from .ops import MEMORY, op_slices
 from .parts import bounds, part_covers, step_thread
 
 CATEGORY = "Category"  # argument of a `[memory]` instant: one of CATEGORIES
-CATEGORIES = ("parameter", "gradient", "optimizer state", "activation", "input", "temporary", "other", "before")
+CATEGORIES = ("parameter", "gradient", "optimizer_state", "activation", "input", "temporary", "other", "before")
+EARLIER = "before"  # the category of what was allocated before the trace began, where no more is known
+EARLIER_BLOCKS = "memoryBefore"  # in the metadata: address, bytes, category and module of what was there before
 _CODE = {name: code for code, name in enumerate(CATEGORIES)}
 NEVER = np.iinfo(np.int64).max
+STACK = "Call stack"  # argument of an op, and of an instant of an allocation outside of ops
+BEFORE = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +40,28 @@ class Blocks:
     time: Int64s  # by change, ns
     total: Int64s  # by change: bytes in use after it
     modules: list[str]
+    instant: Int64s  # by change: its row
 
     def __len__(self) -> int:
         return len(self.bytes)
 
     def moment(self, change: Int64s) -> Int64s:
         """The time of changes; those before the trace and never are before and after all."""
-        times = np.concatenate(([np.iinfo(np.int64).min], self.time, [NEVER]))
+        times = np.concatenate(([BEFORE], self.time, [NEVER]))
         found: Int64s = times[np.clip(change, -1, len(self.time)) + 1]
         return found
+
+    def stacks(self, trace: Trace) -> Callable[[int, int], str]:
+        """Gives Python's stack for an op's slice and a change, where one of them has it; else the empty string."""
+        of_op, of_change = trace.slice_args.get(STACK), trace.instant_args.get(STACK)
+
+        def stack(op: int, change: int) -> str:
+            found = of_op.at(op) if of_op is not None and op >= 0 else None
+            if found is None and of_change is not None and change >= 0:
+                found = of_change.at(int(self.instant[change]))
+            return str(found or "")
+
+        return stack
 
 
 def blocks(trace: Trace) -> Blocks:
@@ -51,7 +69,7 @@ def blocks(trace: Trace) -> Blocks:
 
     A category that the trace does not tell is inferred. Born in the forward pass: an activation where it lives into the
     backward pass of its step, temporary where it goes before the step ends. Born in the backward pass: a gradient where
-    it outlives the pass. Born in the optimizer's step: optimizer state where it outlives the step of the loop. Born
+    it outlives the pass. Born in the optimizer's step: optimizer_state where it outlives the step of the loop. Born
     while waiting for data: an input.
     """
     rows = changes(trace)
@@ -69,31 +87,71 @@ def blocks(trace: Trace) -> Blocks:
     stray[died[died < NEVER]] = False
     stray &= size < 0
     born = np.flatnonzero(size > 0)
-    earlier = np.flatnonzero(stray)
+    of_slice, names = modules(trace)
+    known = _known_before(trace, np.flatnonzero(stray), address, names)
+    rest = np.flatnonzero(stray)
+    rest = rest[~np.isin(rest, known.died)]
     time = trace.instants.time[rows]
     around = innermost(trace, trace.instants.track[rows[born]], time[born])
-    op = np.concatenate((nearest(trace, around, op_slices(trace)), np.full(len(earlier), -1)))
-    of_slice, names = modules(trace)
+    op = np.concatenate((nearest(trace, around, op_slices(trace)), np.full(len(known.bytes) + len(rest), -1)))
+    module = np.where(op >= 0, of_slice[np.maximum(op, 0)], -1) if len(of_slice) else op.copy()
+    module[len(born) : len(born) + len(known.bytes)] = known.module
     found = Blocks(
-        bytes=np.concatenate((size[born], -size[earlier])),
-        born=np.concatenate((born, np.full(len(earlier), -1))),
-        died=np.concatenate((died[born], earlier)),
+        bytes=np.concatenate((size[born], known.bytes, -size[rest])),
+        born=np.concatenate((born, np.full(len(op) - len(born), -1))),
+        died=np.concatenate((died[born], known.died, rest)),
         op=op,
-        module=np.where(op >= 0, of_slice[np.maximum(op, 0)], -1) if len(of_slice) else op,
-        category=np.zeros(len(op), dtype=np.int64),
+        module=module,
+        category=np.full(len(op), -1, dtype=np.int64),
         time=time,
         total=total,
         modules=names,
+        instant=rows,
     )
-    found.category[:] = _categories(trace, found)
-    told = args.get(CATEGORY)
-    if told is not None and told.table is not None:
-        codes = np.array([_CODE.get(str(value), -1) for value in told.table], dtype=np.int64)
-        by_instant = np.full(count, -1, dtype=np.int64)
-        by_instant[told.rows] = codes[told.values]
-        known = by_instant[rows[born]]
-        found.category[: len(born)] = np.where(known >= 0, known, found.category[: len(born)])
+    found.category[len(born) :] = _CODE[EARLIER]
+    found.category[len(born) : len(born) + len(known.bytes)] = known.category
+    _tell(trace, rows[born], found.category)
+    unknown = found.category < 0
+    if unknown.any():
+        found.category[unknown] = _categories(trace, found)[unknown]
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """Blocks that were there before the trace, of which it tells more than that."""
+
+    bytes: Int64s
+    died: Int64s
+    module: Int64s
+    category: Int64s
+
+
+def _known_before(trace: Trace, strays: Int64s, address: Int64s, modules: list[str]) -> _Before:
+    """They go with the first free of their address that no allocation came before. Adds to `modules`."""
+    told = trace.metadata.get(EARLIER_BLOCKS)
+    table = told if isinstance(told, list) else []
+    first = dict(zip(address[strays[::-1]].tolist(), strays[::-1].tolist(), strict=True))
+    numbers = {name: number for number, name in enumerate(modules)}
+    columns: list[tuple[int, int, int, int]] = []
+    for place, size, category, module in table:
+        if module and module not in numbers:
+            numbers[module] = len(modules)
+            modules.append(module)
+        of_module = numbers[module] if module else -1
+        columns.append((size, first.get(place, NEVER), of_module, _CODE.get(category, _CODE["other"])))
+    return _Before(*np.array(columns, dtype=np.int64).reshape(-1, 4).T)
+
+
+def _tell(trace: Trace, born: Int64s, category: Int64s) -> None:
+    """Put in what the instants of the allocations say themselves."""
+    told = trace.instant_args.get(CATEGORY)
+    if told is None or told.table is None:
+        return
+    codes = np.array([_CODE.get(str(value), -1) for value in told.table], dtype=np.int64)
+    by_instant = np.full(len(trace.instants), -1, dtype=np.int64)
+    by_instant[told.rows] = codes[told.values]
+    category[: len(born)] = by_instant[born]
 
 
 def changes(trace: Trace) -> Int64s:
@@ -127,7 +185,7 @@ def _categories(trace: Trace, found: Blocks) -> Int64s:
     choices = {
         "forward": np.where(was_used, _CODE["activation"], stays),
         "backward": np.where(death >= last_backward, _CODE["gradient"], temporary),
-        "optimizer": np.where(death > step_end, _CODE["optimizer state"], temporary),
+        "optimizer": np.where(death > step_end, _CODE["optimizer_state"], temporary),
         "data_wait": np.full(len(birth), _CODE["input"]),
     }
     category = np.full(len(birth), _CODE["other"], dtype=np.int64)

@@ -12,6 +12,8 @@ from .paths import unique_pairs
 WAIT, HELD = "GIL wait", "GIL held"  # begin the names of slices of category `gil`; a reason may follow
 THREAD = "Thread"  # argument of those slices: tid of the thread, whose slices are on another track
 IGNORED = "Drop request ignored (ns)"  # argument of holds: from when others asked for it to when it was released
+SAMPLED = "sampled"  # what the metadata's `gil` says where the GIL could not be traced, only sampled; else `exact`
+PROBE = "GIL probe"  # the thread that takes the samples
 FLOW = "gil"  # name of the arrows from waits to the holds that they waited for
 
 

@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Int64s, Trace
-from .blocks import CATEGORIES, Blocks, blocks, changes
+from .blocks import CATEGORIES, EARLIER, NEVER, Blocks, blocks, changes
 
 RESIDENT = "RSS"  # name of the counter of what the system gave the process
 NO_OP = "(no op)"
 NO_MODULE = "(none)"
-EARLIER = "before"  # the category of what was allocated before the trace began
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +42,23 @@ class MemoryPeak:
     by_category: dict[str, int]
     by_module: dict[str, int]
     by_op: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveBlock:
+    """A block of memory that was in use; times in ns, None for what was there before the trace and what stayed.
+
+    `op` and `module` are empty where the trace does not tell, and so is `stack`, Python's at the allocation with the
+    innermost frame first, `file(line): function` for each.
+    """
+
+    bytes: int
+    category: str
+    op: str
+    module: str
+    allocated: int | None
+    freed: int | None
+    stack: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +107,33 @@ def memory_peak(trace: Trace, known: Blocks | None = None) -> MemoryPeak | None:
     )
 
 
+def memory_snapshot(trace: Trace, time: int | None = None, known: Blocks | None = None) -> list[LiveBlock]:
+    """What was in use at a moment (ns), or at the peak: the largest first. Empty where the trace has no allocations.
+
+    Of what was there before the trace it has the blocks of which something is known.
+    """
+    known = blocks(trace) if known is None else known
+    if not len(known.time):
+        return []
+    change = int(np.argmax(known.total)) if time is None else int(np.searchsorted(known.time, time, side="right")) - 1
+    there = np.flatnonzero((known.born <= change) & (known.died > change))
+    there = there[np.argsort(-known.bytes[there], kind="stable")]
+    stacks = known.stacks(trace)
+    columns = (known.bytes, known.category, known.op, known.module, known.born, known.died)
+    return [
+        LiveBlock(
+            bytes=size,
+            category=CATEGORIES[category],
+            op=trace.strings[trace.slices.name[op]] if op >= 0 else "",
+            module=known.modules[module] if module >= 0 else "",
+            allocated=int(known.time[born]) if born >= 0 else None,
+            freed=int(known.time[died]) if died < NEVER else None,
+            stack=tuple(filter(None, stacks(op, born).split(";"))),
+        )
+        for size, category, op, module, born, died in zip(*(column[there].tolist() for column in columns), strict=True)
+    ]
+
+
 def category_curves(trace: Trace, known: Blocks | None = None) -> CategoryCurves:
     """What memory was for, over time; the rows add up to the total in use."""
     known = blocks(trace) if known is None else known
@@ -99,7 +142,8 @@ def category_curves(trace: Trace, known: Blocks | None = None) -> CategoryCurves
     np.add.at(change, (known.category[within], known.born[within]), known.bytes[within])
     freed = known.died < len(known.time)
     np.subtract.at(change, (known.category[freed], known.died[freed]), known.bytes[freed])
-    held = np.cumsum(change, axis=1)
+    at_first = np.bincount(known.category[~within], known.bytes[~within], len(CATEGORIES)).astype(np.int64)
+    held = np.cumsum(change, axis=1) + at_first[:, np.newaxis]
     if len(known.time):
         held[CATEGORIES.index(EARLIER)] += int(known.total[0] - held[:, 0].sum())
     used = np.flatnonzero(held.any(axis=1))

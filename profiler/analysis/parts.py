@@ -33,7 +33,7 @@ WORDS = {
     "idle": "outside of ops",
 }
 
-_DATA = re.compile(
+DATA = re.compile(
     r"enumerate\(DataLoader\)|.*torch/utils/data/dataloader\.py\(\d+\): __next__$"
     r"|(?i:(get|next|load|fetch)[ _](a[ _])?(batch|data)|data([ _]?(load(ing|er)?|wait|fetch))?$|load(ing)?$|input$)"
 )
@@ -158,7 +158,7 @@ def part_covers(trace: Trace, thread: int) -> dict[str, Cover]:
     claims = {
         "gc": _cover(trace, own & (slices.category == trace.string_id("gc"))),
         "gil_wait": gil_wait_cover(trace, thread),
-        "data_wait": _cover(trace, marked & named(trace, _DATA)),
+        "data_wait": _cover(trace, marked & named(trace, DATA)),
         "sync": _cover(trace, own & is_sync(trace)),
         "optimizer": _cover(trace, marked & named(trace, _OPTIMIZER)),
         "backward": backward | (elsewhere - forward),

@@ -5,8 +5,9 @@ from statistics import median
 
 from ..analysis.advice import DEVICE_BOUND
 from ..analysis.averages import OpAverage
+from ..analysis.blocks import EARLIER
+from ..analysis.gil import SAMPLED
 from ..analysis.lacks import lacks
-from ..analysis.memory import EARLIER
 from ..analysis.outliers import OutlierStep
 from ..analysis.parts import WORDS, part_shares
 from ..quantity import percent, plain
@@ -42,8 +43,8 @@ def _overview(it: Answers) -> Section:
     sentences += lacks(it.notes)
     if "reason" in it.notes:
         sentences.append(f"Why it was saved: {it.notes['reason']}.")
-    if it.notes.get("gil") == "own":
-        sentences.append("The GIL could not be traced for all threads: only the runtime's own acquisitions are known.")
+    if it.notes.get("gil") == SAMPLED:
+        sentences.append("The GIL could not be traced: only the runtime's own acquisitions and samples are known.")
     return Section("Overview", tuple(sentences))
 
 

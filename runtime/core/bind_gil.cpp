@@ -4,6 +4,7 @@
 
 #include "bind.h"
 #include "gil.h"
+#include "py_gil_probe.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -27,6 +28,11 @@ void bind_gil(nb::module_& m) {
       .def("read", [](const GilTrace& trace) { return as_arrays(trace.read()); })
       .def("forget", &GilTrace::forget, "tick"_a)
       .def("stop", [](GilTrace& trace) { return as_arrays(trace.stop()); });
+  nb::class_<GilProbe>(m, "GilProbe")
+      .def(nb::init<double>(), "interval_s"_a)
+      .def("stop", &GilProbe::stop)
+      .def_prop_ro("thread", &GilProbe::thread)
+      .def_prop_ro("samples", &GilProbe::samples);
 }
 
 }  // namespace perflab

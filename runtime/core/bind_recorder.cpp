@@ -6,6 +6,8 @@
 #include "bind.h"
 #include "event_costs.h"
 #include "family.h"
+#include "memory_use.h"
+#include "py_stack.h"
 #include "recorder.h"
 #include "shapes.h"
 
@@ -50,6 +52,13 @@ void push(int kind, uint32_t name, int64_t t0, int64_t t2, uint64_t sequence) {
   e.sequence = sequence;
 }
 
+void record_uses(nb::handle tensors, const std::string& word, uint32_t scope) {
+  if (!is_recording()) return;
+  const MemoryUse use = word == "parameter" ? kParameter : word == "gradient" ? kGradient : kOptimizerState;
+  for (nb::handle t : tensors)
+    if (is_tensor(t.ptr()) && impl_of(t.ptr())->storage) record_use(impl_of(t.ptr())->storage, use, scope);
+}
+
 nb::list shape_lists() {  // by id: ((dtype name, shape), ...) of the inputs
   nb::list all;
   for (const auto& inputs : interned_shapes()) {
@@ -76,6 +85,7 @@ std::string utf8(nb::str text) {
 
 void bind_recorder(nb::module_& m) {
   m.def("recorder_start", start_recording, "max_events"_a);
+  m.def("recorder_join", [] { recordings.fetch_add(1); });
   m.def("recorder_allow", allow_more_events, "count"_a);
   m.def("recorder_stop", stop_recording);
   m.def("measure_event_costs", [] {
@@ -102,6 +112,9 @@ void bind_recorder(nb::module_& m) {
     return texts;
   });
   m.def("shapes", shape_lists);
+  m.def("record_stacks", record_stacks, "on"_a);
+  m.def("stacks", [] { return nb::steal<nb::list>(list_stacks()); });
+  m.def("record_use", record_uses, "tensors"_a, "use"_a, "scope"_a = 0);
 }
 
 }  // namespace perflab

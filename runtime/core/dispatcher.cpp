@@ -2,6 +2,7 @@
 #include <cmath>
 #include <vector>
 
+#include "call_stack.h"
 #include "device.h"
 #include "dispatch.h"
 #include "engine.h"
@@ -194,6 +195,8 @@ void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, A
   e.address = reinterpret_cast<uint64_t>(out->storage ? out->storage->data : nullptr),
   e.bytes = out->storage ? out->storage->bytes : 0;
   e.shapes = shapes, e.scope = current_scope;
+  if (stack_of_thread) [[unlikely]]
+    record_stack(t0);
 }
 
 namespace {

@@ -262,10 +262,15 @@ int64_t record_accumulation(const TensorImpl* leaf, int64_t t0) {
   int64_t t2 = ticks();
   const Array* shown[] = {leaf};
   uint32_t shapes = intern_shapes(shown, 1);
+  const void* gradient = nullptr;
+  {
+    std::lock_guard guard(grad_lock(leaf));
+    if (leaf->grad && leaf->grad->storage) gradient = leaf->grad->storage->data;
+  }
   Event& e = next_event();
   e = Event{};
   e.t0 = t0, e.t2 = t2, e.kind = EventKind::kLeaf;
-  e.address = reinterpret_cast<uint64_t>(leaf), e.shapes = shapes;
+  e.address = reinterpret_cast<uint64_t>(leaf), e.bytes = reinterpret_cast<uint64_t>(gradient), e.shapes = shapes;
   return t2;
 }
 

@@ -8,6 +8,7 @@
 #include "fork.h"
 #include "history.h"
 #include "live_count.h"
+#include "memory_use.h"
 #include "modes.h"
 
 namespace perflab {
@@ -114,6 +115,8 @@ void save(Saved* s, const Array& a, int which, bool spec) {
     s->data = nullptr;
   } else if (a.storage) {
     retain(s->storage = a.storage);
+    if (is_recording()) [[unlikely]]
+      record_use(a.storage, kSaved);
     s->version = a.storage->version.load(std::memory_order_relaxed);
   }
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "memory_use.h"
 #include "py.h"
 #include "recorder.h"
 #include "structmember.h"
@@ -111,6 +112,10 @@ PyObject* leave(PyObject* self, PyObject* const*, Py_ssize_t) {
 
 PyObject* is_on(PyObject*, PyObject*) { return PyBool_FromLong(is_recording()); }
 
+PyObject* number_of_recording(PyObject*, PyObject*) {
+  return PyLong_FromUnsignedLong(is_recording() ? recordings.load(std::memory_order_relaxed) : 0);
+}
+
 PyObject* now(PyObject*, PyObject*) { return PyLong_FromLongLong(ticks()); }
 
 // function(*args, **kwargs), where args are a number, then these three. One call of C: what Python would do around it
@@ -126,10 +131,30 @@ bool unpack(const char* name, PyObject* const* args, Py_ssize_t n, uint32_t& num
   return true;
 }
 
+// The tensors among a module's arguments that no op with a gradient made: what the batch is.
+void record_inputs_in(PyObject* tuple) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple) && is_recording(); ++i) {
+    PyObject* o = PyTuple_GET_ITEM(tuple, i);
+    if (PyTuple_Check(o)) {
+      record_inputs_in(o);
+    } else if (is_tensor(o)) {
+      const TensorImpl* t = impl_of(o);
+      if (t->storage && !t->requires_grad) record_use(t->storage, kInput);
+    }
+  }
+}
+
+PyObject* record_inputs(PyObject*, PyObject* tuple) {
+  if (!PyTuple_Check(tuple)) return PyErr_Format(PyExc_TypeError, "record_inputs takes a tuple");
+  record_inputs_in(tuple);
+  Py_RETURN_NONE;
+}
+
 PyObject* call_in_scope(PyObject*, PyObject* const* args, Py_ssize_t n) {
   uint32_t scope;
   if (!unpack("call_in_scope", args, n, scope)) return nullptr;
   uint32_t outer = std::exchange(current_scope, scope);
+  if (!outer) record_inputs_in(args[2]);
   PyObject* result = PyObject_Call(args[1], args[2], args[3]);
   current_scope = outer;
   return result;
@@ -160,6 +185,8 @@ PyCFunction fast(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t))
 
 PyMethodDef recorder_functions[] = {{"is_recording", is_on, METH_NOARGS, nullptr},
                                     {"recorder_ticks", now, METH_NOARGS, nullptr},
+                                    {"recording_number", number_of_recording, METH_NOARGS, nullptr},
+                                    {"record_inputs", record_inputs, METH_O, nullptr},
                                     {"call_in_scope", fast(call_in_scope), METH_FASTCALL, nullptr},
                                     {"call_annotated", fast(call_annotated), METH_FASTCALL, nullptr},
                                     {"call_composite", fast(call_composite), METH_FASTCALL, nullptr},

@@ -4,8 +4,10 @@
 
 #include "allocator.h"
 #include "block.h"
+#include "call_stack.h"
 #include "device.h"
 #include "live_bytes.h"
+#include "memory_use.h"
 #include "recorder.h"
 
 namespace perflab {
@@ -26,18 +28,29 @@ LiveBytes& host_bytes() { return in_use; }
 
 void record_memory(EventKind kind, const Storage* s) {
   if (!is_recording()) return;
+  const int64_t now = ticks();
   Event& e = next_event();
   e = Event{};
-  e.t0 = e.t2 = ticks();
+  e.t0 = e.t2 = now;
   e.kind = kind, e.flags = s->device;
   e.address = reinterpret_cast<uint64_t>(s->data), e.bytes = s->bytes;
   if (!s->device) {
     e.t1 = static_cast<int64_t>(block_bytes(sizeof(Storage) + s->bytes));
-    return;
+  } else {
+    e.t1 = static_cast<int64_t>(s->block->bytes);
+    e.flags |= static_cast<uint16_t>(s->block->segment->home->pool << 8);
+    e.sequence = static_cast<uint64_t>(device(s->device).stream_number(s->stream));
   }
-  e.t1 = static_cast<int64_t>(s->block->bytes);
-  e.flags |= static_cast<uint16_t>(s->block->segment->home->pool << 8);
-  e.sequence = static_cast<uint64_t>(device(s->device).stream_number(s->stream));
+  if (kind == EventKind::kAlloc && stack_of_thread) record_stack(now);
+}
+
+void record_use(const Storage* s, MemoryUse use, uint32_t scope) {
+  if (s->owner) return;  // somebody else's
+  Event& e = next_event();
+  e = Event{};
+  e.t0 = e.t2 = ticks();
+  e.kind = kUse, e.flags = static_cast<uint16_t>(use | s->device << 8), e.scope = scope;
+  e.address = reinterpret_cast<uint64_t>(s->data), e.bytes = s->bytes;
 }
 
 Storage* make_storage(size_t bytes, bool quiet) {

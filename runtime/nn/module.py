@@ -5,7 +5,7 @@ from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, Self
 
 from .. import _core
-from .._core import Tensor, call_in_scope, is_recording
+from .._core import Tensor, call_in_scope, record_use, recording_number
 from ..autograd import no_grad
 from ..device import as_device
 from ..errors import ArgumentError
@@ -24,6 +24,7 @@ class Module(Hooked):
 
     training = True
     _scope = 0  # the recorder's number for this module's path
+    _told = 0  # the last recording that knows which memory is its parameters
 
     def __init__(self) -> None:
         self._roles: dict[str, str] = {}  # "parameter", "buffer" or "module"
@@ -38,21 +39,27 @@ class Module(Hooked):
         raise NotImplementedError(f"{type(self).__name__} defines no forward(self, ...)")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        recording, hooks = is_recording(), self._hooks
+        recording, hooks = recording_number(), self._hooks
+        if recording and recording != self._told:
+            self._introduce(recording)
         if hooks is None:
             if not recording:
                 return self.forward(*args, **kwargs)
-            return call_in_scope(self._scope or self._name_scopes(), self.forward, args, kwargs)
+            return call_in_scope(self._scope, self.forward, args, kwargs)
         if not recording:
             return hooks.call(self, self.forward, args, kwargs)
-        return call_in_scope(self._scope or self._name_scopes(), hooks.call, (self, self.forward, args, kwargs), {})
+        return call_in_scope(self._scope, hooks.call, (self, self.forward, args, kwargs), {})
 
-    def _name_scopes(self) -> int:
-        """Give this module and those below the paths that stand on the events of what they run; its own comes back."""
+    def _introduce(self, recording: int) -> None:
+        """Give this module and those below the paths that stand on the events of what they run, and tell the recorder
+        which memory is their parameters."""
         root = type(self).__name__
+        is_named = bool(self._scope)
         for path, module in self.named_modules():
-            module._scope = _core.intern(joined(root, path) if path else root)
-        return self._scope
+            if not is_named:
+                module._scope = _core.intern(joined(root, path) if path else root)
+            module._told = recording
+            record_use(module.parameters(recurse=False), "parameter", module._scope)
 
     # --- its parts
 
@@ -337,7 +344,8 @@ class Module(Hooked):
 
     def __getstate__(self) -> dict[str, Any]:
         kept = dict(self.__dict__)
-        kept.pop("_scope", None)  # a number of this process's recorder
+        for number in ("_scope", "_told"):  # of this process's recorder
+            kept.pop(number, None)
         return kept
 
     # --- looks

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import _core
-from .._core import Tensor, call_annotated, intern, is_recording
+from .._core import Tensor, call_annotated, intern, is_recording, record_use, recording_number
 from ..autograd import enable_grad, no_grad
 from ..errors import ArgumentError, StateError
 from ..hooks import RemovableHandle, add_hook
@@ -45,6 +45,8 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         result = step(self, *args, **kwargs)
         for hook in list(self._post_hooks.values()):
             hook(self, args, kwargs)
+        if recording := recording_number():
+            self._tell_memory(recording)
         return result
 
     return _with_mark(hooked)
@@ -58,6 +60,7 @@ class Optimizer:
     """
 
     _stepped = False  # whether step was called: learning-rate schedulers ask
+    _told = (0, 0)  # the recording that knows what memory is for, and how many parameters had a state then
 
     def __init__(self, params: Iterable[Any], defaults: Mapping[str, Any]) -> None:
         self.defaults = dict(defaults)
@@ -146,6 +149,17 @@ class Optimizer:
         return add_hook(self._post_hooks, hook)
 
     # --- state
+
+    def _tell_memory(self, recording: int) -> None:
+        """Tell the recorder once which memory is parameters, gradients and state."""
+        now = (recording, len(self.state))
+        if self._told == now:
+            return
+        self._told = now
+        params = [p for group in self.param_groups for p in group["params"]]
+        record_use(params, "parameter")
+        record_use([p.grad for p in params], "gradient")
+        record_use([value for state in self.state.values() for value in state.values()], "optimizer_state")
 
     def state_dict(self) -> dict[str, Any]:
         """The options and the state, with parameters as numbers in the order of the groups."""

@@ -70,14 +70,14 @@ def training(steps: int = 2, leak: Sequence[int] = ()) -> Trace:
 def test_blocks_are_paired_and_sorted_into_categories() -> None:
     found = blocks(training(1))
     told = zip(found.bytes.tolist(), (found.died < NEVER).tolist(), found.category.tolist(), strict=True)
-    names = ["parameter", "gradient", "optimizer state", "activation", "input", "temporary", "other", "before"]
+    names = ["parameter", "gradient", "optimizer_state", "activation", "input", "temporary", "other", "before"]
     assert [(size, freed, names[code]) for size, freed, code in told] == [
         (64, True, "input"),
         (300, True, "activation"),
         (30, True, "temporary"),
         (200, True, "gradient"),
         (20, True, "temporary"),
-        (400, False, "optimizer state"),
+        (400, False, "optimizer_state"),
     ]
 
 
@@ -87,7 +87,7 @@ def test_the_peak_is_shared_out_three_ways() -> None:
         time=1510,
         bytes=1984,
         by_category={
-            "before": 1000, "optimizer state": 400, "activation": 300, "gradient": 200, "input": 64, "temporary": 20
+            "before": 1000, "optimizer_state": 400, "activation": 300, "gradient": 200, "input": 64, "temporary": 20
         },
         by_module={"(none)": 1684, "Net.fc": 300},
         by_op={"(no op)": 1000, "matmul": 500, "zeros": 400, "stack": 64, "mul": 20},
@@ -101,7 +101,7 @@ def test_categories_over_time_add_up_to_the_total() -> None:
     assert curves.bytes.sum(axis=0).tolist() == blocks(trace).total.tolist() == memory_curve(trace).allocated.tolist()
     by_name = dict(zip(curves.categories, curves.bytes.tolist(), strict=True))
     assert set(by_name["before"]) == {1000}
-    assert by_name["optimizer state"][-1] == 400
+    assert by_name["optimizer_state"][-1] == 400
     assert max(by_name["gradient"]) == 200
 
 

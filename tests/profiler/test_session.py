@@ -40,6 +40,15 @@ class FakeCore:
         assert not self.recording
         self.recording, self.events, self.starts = True, [], self.starts + 1
 
+    def recorder_join(self) -> None:
+        assert self.recording
+
+    def record_stacks(self, on: bool) -> None:
+        self.stacks_on = on
+
+    def stacks(self) -> list[list[tuple[str, int, str]]]:
+        return [[("train.py", 3, "step")]]
+
     def recorder_allow(self, count: int) -> None:
         self.allowed += count
 
@@ -119,7 +128,7 @@ class FakeGilRecorder:
         self.stopped = False
 
     def read(self) -> GilRecord:
-        return GilRecord(notes={"gil": "own"})
+        return GilRecord(notes={"gil": "sampled"})
 
     def forget(self, tick: int) -> None:
         pass
@@ -440,3 +449,16 @@ def test_several_threads_may_stop_one_profile(core: FakeCore) -> None:
 def test_the_limit_is_at_least_one() -> None:
     with pytest.raises(ValueError, match="max_events is 0; keep at least one"):
         profile(max_events=0)
+
+
+def test_stacks_are_recorded_while_some_profile_wants_them(core: FakeCore) -> None:
+    with profile(record_stacks=True):
+        assert core.stacks_on
+        with profile():
+            assert core.stacks_on
+        with profile(record_stacks=True):
+            pass
+        assert core.stacks_on
+    assert not core.stacks_on
+    with profile():
+        assert not core.stacks_on

@@ -91,7 +91,7 @@ def test_the_questions_of_the_docs(question: str) -> None:
     database = Database()
     database.add_trace(chrome.read(STEP))
     assert database.ask(question).columns
-    assert len(QUESTIONS) == 8
+    assert len(QUESTIONS) == 9
 
 
 def test_the_docs_tell_the_columns() -> None:
@@ -201,3 +201,20 @@ def test_what_duckdb_does_not_limit_is_stopped_with_its_process(size: int) -> No
     # one constant, which is made before the question runs: neither an interrupt nor DuckDB's own limit applies
     with pytest.raises(QueryError, match=r"took longer than|MiB"):
         ask(f"select repeat('x', {size}) || repeat('y', {size})", limits=Limits(seconds=0.5, memory=128 << 20))
+
+
+def test_memory_is_a_row_for_each_block() -> None:
+    builder = TraceBuilder({"memoryBefore": [[64, 100, "parameter", "Net.fc"]]})
+    track = Track(7, 1, "main", "python")
+    builder.slice("add", 0, 20, track=track, category="cpu_op", args={"Module Hierarchy": "Net.act"})
+    for time, address, size, more in ((5, 128, 30, {"Category": "activation"}), (40, 192, 8, {}), (50, 128, -30, {})):
+        builder.instant("[memory]", time, track=track, args={"Addr": address, "Bytes": size, **more})
+    database = Database()
+    database.add_trace(builder.build())
+    columns = "bytes, allocated_ns, freed_ns, category, module, op, slice"
+    assert database.ask(f"select {columns} from memory order by bytes desc").rows == [
+        [100, None, None, "parameter", "Net.fc", None, None],
+        [30, 5, 50, "activation", "Net.act", "add", 0],
+        [8, 40, None, "other", None, None, None],
+    ]
+    database.close()
