@@ -85,6 +85,6 @@ def test_who_hooks_over_it_stays() -> None:
         thread = threading.Thread(target=int, name="later")
         thread.start()
         thread.join()
-        assert calls == ["later"]
+        assert "later" in calls  # others' threads may have been started meanwhile
     finally:
         threading.Thread.start = own  # type: ignore[method-assign]
