@@ -89,20 +89,23 @@ class MemoryUses:
         sums, self._sums = self._sums.at(over), self._sums.at(~over)
         annotations = stretch.at(kind == ANNOTATION)
         self._loading = Stretch.joined((self._loading, annotations.at(self._is_data[annotations["name"]])))
-        parts = (
-            (taken, taken["t0"], taken["address"], self._rank_of_new(taken, taken["t0"])),
-            (outputs, outputs["t1"], outputs["address"], self._rank_of_new(outputs, outputs["t1"])),
-            (uses, uses["t0"], uses["address"], _RANK_OF_USE[uses["flags"]]),
-            (sums, sums["t2"], sums["bytes"], np.full(len(sums), _GRADIENT)),
-            (given, given["t0"], given["address"], np.full(len(given), _FREED)),
+        events = Stretch.joined(parts := (taken, outputs, uses, sums, given))
+        what = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        time = np.concatenate((taken["t0"], outputs["t1"], uses["t0"], sums["t2"], given["t0"]))
+        places = (taken["address"], outputs["address"], uses["address"], sums["bytes"], given["address"])
+        address = np.concatenate(places).astype(np.int64)
+        ranks = (
+            self._rank_of_new(taken, taken["t0"]),
+            self._rank_of_new(outputs, outputs["t1"]),
+            _RANK_OF_USE[uses["flags"]],
+            np.full(len(sums), _GRADIENT),
+            np.full(len(given), _FREED),
         )
-        events = Stretch.joined([part[0] for part in parts])
-        time, address, rank = (np.concatenate(column) for column in list(zip(*parts, strict=True))[1:])
-        what = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+        rank = np.concatenate(ranks)
         order = np.lexsort((what, time, address))
         if len(stretch):
             self._loading = self._loading.at(self._ns(self._loading["t2"]) >= self._ns(stretch["t0"]).max())
-        self._pair(events.at(order), address[order].astype(np.int64), rank[order].astype(np.int64), what[order])
+        self._pair(events.at(order), address[order], rank[order], what[order])
 
     def finish(self) -> None:
         """Nothing more comes: say what is still there, and what was there before."""
