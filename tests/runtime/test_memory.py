@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from perflab import runtime as rt
+from perflab.profiler import profile
 from perflab.runtime import memory
 from perflab.runtime.errors import ArgumentError, OutOfMemoryError
 
@@ -77,13 +78,11 @@ def test_the_snapshot_shows_where_a_tensor_lies() -> None:
 
 
 def test_the_module_is_named_while_a_profile_records() -> None:
-    from perflab.profiler import profile
-
     model = rt.nn.Sequential(rt.nn.Linear(64, 4096))
     with profile():
         y = model(rt.ones(512, 64))
     _, block = block_of(y)
-    assert (block["module"], block["op"]) == ("Sequential.0", "linear") or "0" in block["module"]
+    assert (block["module"], block["op"]) == ("Sequential.0", "add")
 
 
 def test_stats_have_torchs_keys() -> None:
