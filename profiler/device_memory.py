@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from .analysis.blocks import CATEGORIES, CATEGORY
 from .analysis.ops import MEMORY
 from .builder import TraceBuilder
 from .events import ALLOC, DEVICE_MASK, FREE, POOL_SHIFT
+from .memory_uses import MemoryUses
 from .stretches import Stretch
 from .trace import Int64s, Track
 
@@ -16,7 +18,7 @@ TYPES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12, "sim": 20}
 
 class DeviceMemory:
     """Adds what changed to a builder, stretch by stretch. devices: names by number; allocated: bytes on each of those
-    with memory in use when the recording began.
+    with memory in use when the recording began; uses: what memory was for.
     """
 
     def __init__(
@@ -26,8 +28,9 @@ class DeviceMemory:
         devices: Sequence[str],
         allocated: Mapping[int, int],
         used: set[int],
+        uses: MemoryUses | None,
     ) -> None:
-        self._builder, self._ns, self._devices = builder, ns, devices
+        self._builder, self._ns, self._devices, self._uses = builder, ns, devices, uses
         self._allocated = {number: allocated.get(number, 0) for number in used}
         self._tracks = {number: builder.track(Track(number, 0, "stream 0", devices[number])) for number in sorted(used)}
 
@@ -63,5 +66,9 @@ class DeviceMemory:
             ("Stream", changes["sequence"].astype(np.int64)),
         ):
             builder.instant_args(key, handles, values)
+        taken = sign > 0
+        if self._uses is not None and taken.any():
+            of_use = self._uses.category(changes.number[taken])
+            builder.instant_args(CATEGORY, handles[taken], of_use, table=list(CATEGORIES))
         pool = changes["flags"].astype(np.int64) >> POOL_SHIFT
         builder.instant_args("Pool", handles[pool > 0], pool[pool > 0])

@@ -63,12 +63,16 @@ class Earlier:
 
 
 class MemoryUses:
-    """Takes the events in the order of time; then it knows the categories of what they allocated and freed on the CPU.
+    """Takes the events in the order of time; then it knows the categories of what they allocated and freed on
+    the CPU, or on devices.
 
     `is_data`: by string id, whether an annotation of that name means that data is being loaded.
     """
 
-    def __init__(self, numbers: range, is_data: NDArray[np.bool_], ns: Callable[[Int64s], Int64s]) -> None:
+    def __init__(
+        self, numbers: range, is_data: NDArray[np.bool_], ns: Callable[[Int64s], Int64s], on_devices: bool
+    ) -> None:
+        self._on_devices = on_devices
         self._first = numbers.start
         self._category = np.zeros(len(numbers), dtype=np.uint8)
         self.earlier: list[Earlier] = []
@@ -80,10 +84,10 @@ class MemoryUses:
     def add(self, stretch: Stretch, middle: Stretch, until: float) -> None:
         """What begins in a stretch, and the ops that allocated their outputs in it."""
         kind = stretch["kind"]
-        on_cpu = stretch["flags"] & DEVICE_MASK == 0
-        taken, given = (stretch.at((kind == number) & on_cpu) for number in (ALLOC, FREE))
-        uses = stretch.at((kind == USE) & (stretch["flags"] <= DEVICE_MASK))
-        outputs = middle.at(middle["flags"] & OUTPUT_ALLOCATED > 0)
+        here = (stretch["flags"] & DEVICE_MASK > 0) == self._on_devices
+        taken, given = (stretch.at((kind == number) & here) for number in (ALLOC, FREE))
+        uses = stretch.at((kind == USE) & ((stretch["flags"] > DEVICE_MASK) == self._on_devices))
+        outputs = NOTHING if self._on_devices else middle.at(middle["flags"] & OUTPUT_ALLOCATED > 0)
         self._sums = Stretch.joined((self._sums, stretch.at(kind == LEAF)))
         over = self._ns(self._sums["t2"]) < until
         sums, self._sums = self._sums.at(over), self._sums.at(~over)
@@ -97,7 +101,7 @@ class MemoryUses:
         ranks = (
             self._rank_of_new(taken, taken["t0"]),
             self._rank_of_new(outputs, outputs["t1"]),
-            _RANK_OF_USE[uses["flags"]],
+            _RANK_OF_USE[uses["flags"] & DEVICE_MASK],
             np.full(len(sums), _GRADIENT),
             np.full(len(given), _FREED),
         )
@@ -189,9 +193,10 @@ def uses_of(
     numbers: range,
     strings: Sequence[str],
     ns: Callable[[Int64s], Int64s],
+    on_devices: bool = False,
 ) -> MemoryUses:
-    """What the memory was for of which events of these numbers tell."""
-    uses = MemoryUses(numbers, np.array([bool(DATA.match(text)) for text in strings], dtype=bool), ns)
+    """What the memory was for, of the CPU or of devices, of which events of these numbers tell."""
+    uses = MemoryUses(numbers, np.array([bool(DATA.match(text)) for text in strings], dtype=bool), ns, on_devices)
     for stretch, middle, until in portions:
         uses.add(stretch, middle, until)
     uses.finish()

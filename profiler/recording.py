@@ -246,7 +246,8 @@ class _Conversion:
         )
         names = (recording.devices, recording.strings, self._ops, self._dtypes)
         self._devices = DeviceTrack(self._builder, self._ns, *names, Stretch.joined(launches), streams)
-        of_memory = (recording.devices, recording.on_devices, allocating)
+        uses = uses_of(*self._told(recording), on_devices=True) if allocating else None
+        of_memory = (recording.devices, recording.on_devices, allocating, uses)
         self._device_memory = DeviceMemory(self._builder, self._ns, *of_memory)
         of_torch = (self._builder, self._ns, self._pid, self._track, events + self._gil.arrows)
         self._torch = TorchTrack(recording.torch, *of_torch) if recording.torch else None
@@ -265,10 +266,15 @@ class _Conversion:
                 table[name, shapes] = [op, self._dims[shapes], self._types[shapes], flops, moved]
         return list(table.values())
 
+    def _told(
+        self, recording: Recording
+    ) -> tuple[Iterator[tuple[Stretch, Stretch, float]], range, list[str], Callable[[Int64s], Int64s]]:
+        numbers = range(recording.number, recording.number + sum(len(events) for _, events in recording.events))
+        return portions(self._pieces.copy(), self._ns), numbers, recording.strings, self._ns
+
     def _uses(self, recording: Recording) -> MemoryUses:
         """What memory was for: one way through all events before they become a trace."""
-        numbers = range(recording.number, recording.number + sum(len(events) for _, events in recording.events))
-        uses = uses_of(portions(self._pieces.copy(), self._ns), numbers, recording.strings, self._ns)
+        uses = uses_of(*self._told(recording))
         if earlier := uses.known_before(recording.strings):
             self._builder.metadata[EARLIER_BLOCKS] = earlier
         return uses

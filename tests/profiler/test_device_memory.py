@@ -59,3 +59,27 @@ def test_without_memory_there_is_none() -> None:
     with profile(profile_memory=False) as prof:
         mebibytes(1)
     assert "Device Id" not in prof.trace.instant_args
+
+
+def test_what_memory_of_a_device_was_for() -> None:
+    model = rt.nn.Sequential(rt.nn.Linear(64, 32), rt.nn.Tanh(), rt.nn.Linear(32, 1)).to(DEVICE)
+    optimizer = rt.optim.Adam(model.parameters())
+    x = rt.randn(128, 64).to(DEVICE)
+    with profile() as prof:
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+            prof.step()
+    args, count = prof.trace.instant_args, len(prof.trace.instants)
+    on_device = np.flatnonzero(args["Device Type"].dense(count) == 20)
+    asked = args["Asked Bytes"].dense(count)
+    category = dict(args["Category"])
+    found: dict[str, list[int]] = {}
+    for row in on_device.tolist():
+        if asked[row] > 0:
+            found.setdefault(category[row], []).append(int(asked[row]))
+    sizes = [64 * 32 * 4, 32 * 4, 32 * 4, 4]  # of the parameters
+    assert sorted(found["gradient"]) == sorted(2 * sizes)
+    assert sorted(found["optimizer_state"]) == sorted(2 * sizes)  # two means, made in the first step
+    assert 128 * 32 * 4 in found["activation"] and "temporary" in found
