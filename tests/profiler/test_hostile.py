@@ -26,12 +26,12 @@ def test_kernels_that_throw() -> None:
         for _ in range(3):
             with pytest.raises(ValueError, match="matmul"):
                 a @ b
-        with pytest.raises(rt.errors.LinAlgError if hasattr(rt.errors, "LinAlgError") else Exception):
+        with pytest.raises(rt.linalg.LinAlgError, match="Singular"):
             rt.linalg.inv(rt.zeros((2, 2)))
         a * a
     prof.trace.check()
-    assert ops(prof.trace)[0] == "add" and ops(prof.trace)[-1] == "mul"
-    assert "matmul" not in ops(prof.trace)
+    names = ops(prof.trace)
+    assert (names[0], names[-1], names.count("matmul")) == ("add", "mul", 0)
 
 
 def test_a_backward_that_throws() -> None:
