@@ -59,11 +59,11 @@ class SharedRecorder:
             if first and not self._is_ours and _core.recorder_is_started():
                 raise ProfileStateError("something else records with perflab's runtime; end it first")
             self._several = not first
-            share = Share(next(self._numbers), 0, 0, first, stacks)
+            share = Share(next(self._numbers), 0, 0, False, stacks)
             self._open.add(share)  # now: what begins and ends in the midst of this does not turn the recorder off
             self._is_ours = True
             try:
-                self._turn_on(max_events)
+                share.first = self._turn_on(max_events) and not self._kept
                 _core.recorder_join()  # this one is told too what is told once
                 self._set_stacks()
             except BaseException:
@@ -72,14 +72,17 @@ class SharedRecorder:
             share.tick, share.dropped = _core.recorder_ticks(), _core.recorder_dropped()
             return share
 
-    def _turn_on(self, max_events: int) -> None:
-        if not _core.recorder_is_started():
-            try:
-                _core.recorder_start(max_events)
-            except ValueError:  # a handler of a signal has just done so
-                return
-            _core.record_shapes(True)
-            FAMILY.record(max_events)
+    def _turn_on(self, max_events: int) -> bool:
+        """Whether it was off."""
+        if _core.recorder_is_started():
+            return False
+        try:
+            _core.recorder_start(max_events)
+        except ValueError:  # a handler of a signal has just done so
+            return False
+        _core.record_shapes(True)
+        FAMILY.record(max_events)
+        return True
 
     def take(self, share: Share) -> tuple[list[tuple[int, Events]], int]:
         """The events so far by thread, and how many were dropped; nothing in a forked child, and after end()."""
