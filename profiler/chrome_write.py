@@ -1,4 +1,4 @@
-"""Writes a trace as Chrome JSON, one event a line, sorted by time, page by page.
+"""Writes a trace as Chrome JSON, one event a line, sorted by time in whole ns, page by page.
 
     {"schemaVersion":1,
     "displayTimeUnit":"ms",

@@ -37,7 +37,9 @@ def _running(xp: Any, ufunc: Any, a: Any, axis: int, reverse: bool, exclusive: b
     if reverse:
         return xp.flip(_running(xp, ufunc, xp.flip(a, axis), axis, False, exclusive), axis)
     if exclusive and a.shape[axis]:  # each place holds the element before it
-        a = xp.insert(xp.delete(a, -1, axis), 0, ufunc.identity, axis)
+        shifted, along = xp.full_like(a, ufunc.identity), (slice(None),) * (axis % a.ndim)
+        shifted[(*along, slice(1, None))] = a[(*along, slice(-1))]
+        a = shifted
     return ufunc.accumulate(a, axis, dtype=a.dtype)
 
 

@@ -42,7 +42,14 @@ def vector_norm(xp, a, *, axis: Axes = None, keepdims: bool = False, ord: float 
     """
     if a.size == 0 and math.isinf(ord):
         raise ShapeError(f"vector_norm: of no elements there is no norm {ord}: the shape is {a.shape}")
-    return xp.linalg.vector_norm(a, axis=axis, keepdims=keepdims, ord=ord)
+    axes = range(a.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    over = {each % a.ndim for each in axes}  # CuPy has no norm over several axes: they become one
+    rest, last = (tuple(each for each in range(a.ndim) if (each in over) == chosen) for chosen in (False, True))
+    flat = a.transpose(rest + last).reshape(
+        [a.shape[each] for each in rest] + [math.prod(a.shape[each] for each in last)]
+    )
+    norm = xp.linalg.norm(flat, ord, -1)
+    return norm.reshape([1 if each in over else n for each, n in enumerate(a.shape)]) if keepdims else norm
 
 
 @vector_norm.vjp
