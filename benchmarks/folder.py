@@ -45,7 +45,8 @@ def _benchmark(trace: Path) -> str:
 def judge_measured(base: Measured, head: Measured, options: GateOptions, notes: Sequence[str] = ()) -> GateReport:
     """Judges the runs of one folder against those of another; the traces of what regressed tell the causes."""
     report = judge(base.runs, head.runs, options, notes=notes)
-    findings = tuple(_explained(finding, base, head) for finding in report.findings)
+    before = {options.renamed.get(name, name): path for name, path in base.traces.items()}
+    findings = tuple(_explained(finding, before, head.traces) for finding in report.findings)
     return replace(report, findings=findings, notes=(*report.notes, *shared_causes(findings)))
 
 
@@ -63,9 +64,9 @@ def shared_causes(findings: Sequence[Finding]) -> list[str]:
     ]
 
 
-def _explained(finding: Finding, base: Measured, head: Measured) -> Finding:
+def _explained(finding: Finding, base: Mapping[str, Path], head: Mapping[str, Path]) -> Finding:
     name = finding.benchmark.name
-    if finding.verdict != Verdict.REGRESSION or name not in base.traces or name not in head.traces:
+    if finding.verdict != Verdict.REGRESSION or name not in base or name not in head:
         return finding
-    before, after = (chrome.read(side.traces[name]) for side in (base, head))
+    before, after = (chrome.read(side[name]) for side in (base, head))
     return replace(finding, causes=explain(diff(before, after)))

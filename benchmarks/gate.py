@@ -5,8 +5,8 @@ judged; else 0. So a gate that measured nothing, or something else than its base
 """
 
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from enum import IntEnum
 
@@ -35,16 +35,23 @@ class GateOptions:
         alpha: the chance that identical code fails, over all benchmarks of one gate together. Smaller needs more runs.
         min_effect: the smallest change that matters, as a share: 0.03 lets pass what is less than 3 % slower, however
             certain it is.
+        renamed: new names of benchmarks by their old ones, which what was measured before stands under.
     """
 
     alpha: float = 0.05
     min_effect: float = 0.03
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
             raise GateOptionError(f"alpha is {self.alpha:g}; give a chance between 0 and 1, such as 0.05")
         if not 0 <= self.min_effect < float("inf"):
             raise GateOptionError(f"min_effect is {self.min_effect:g}; give a share from 0, such as 0.05 for 5 %")
+
+    def by_new_name(self, benchmark: Benchmark) -> Benchmark:
+        """The benchmark by the name that it has now."""
+        new = self.renamed.get(benchmark.name)
+        return benchmark if new is None else replace(benchmark, name=new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +197,11 @@ def _problem(base: Sequence[Run], head: Sequence[Run], used: Sequence[Run]) -> s
 
 
 def _findings(base: Sequence[Run], head: Sequence[Run], options: GateOptions) -> tuple[Finding, ...]:
-    bases, heads = _by_benchmark(base), _by_benchmark(head)
+    bases, heads = _by_benchmark(base, options), _by_benchmark(head, options)
     findings: list[Finding] = []
     compared: list[tuple[Finding, Comparison]] = []
     for key in bases.keys() | heads.keys():
-        benchmark = (heads.get(key) or bases[key])[0].benchmark
+        benchmark = options.by_new_name((heads.get(key) or bases[key])[0].benchmark)
         before, after = ([result.best for result in side.get(key, ())] for side in (bases, heads))
         refusal = _refusal(benchmark, before, after)
         if refusal:
@@ -269,11 +276,11 @@ def _median(values: Sequence[float]) -> float | None:
     return statistics.median(values) if values else None
 
 
-def _by_benchmark(runs: Sequence[Run]) -> dict[Key, list[Result]]:
+def _by_benchmark(runs: Sequence[Run], options: GateOptions) -> dict[Key, list[Result]]:
     found: dict[Key, list[Result]] = {}
     for run in runs:
         for result in run.results:
-            found.setdefault(result.benchmark.key, []).append(result)
+            found.setdefault(options.by_new_name(result.benchmark).key, []).append(result)
     return found
 
 

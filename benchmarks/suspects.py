@@ -16,8 +16,9 @@ from .stats import Verdict
 
 
 def suspects(base: Sequence[Run], head: Sequence[Run], options: GateOptions) -> list[str]:
-    """Names of the benchmarks that may have changed, by the runs so far."""
-    return [it.benchmark.name for it in judge(base, head, options).findings if may_have_changed(it, options)]
+    """Names, old ones as well, of the benchmarks that may have changed, by the runs so far."""
+    names = {it.benchmark.name for it in judge(base, head, options).findings if may_have_changed(it, options)}
+    return [*names, *(old for old, new in options.renamed.items() if new in names)]
 
 
 def may_have_changed(finding: Finding, options: GateOptions) -> bool:

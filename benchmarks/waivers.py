@@ -12,6 +12,12 @@ A benchmark that head has no result of, on purpose, is named as well:
 [[removed]]
 benchmark = "benchmarks/test_step.py::test_step[rnn]"
 reason = "the lstm's covers it"
+
+One that has another name now goes on under it:
+
+[[renamed]]
+benchmark = "benchmarks/test_step.py::test_step[gpt]"
+was = "benchmarks/test_step.py::test_step[transformer]"
 """
 
 import tomllib
@@ -57,11 +63,20 @@ class Removed:
 
 
 @dataclass(frozen=True, slots=True)
+class Renamed:
+    """A benchmark's name now, and what it was."""
+
+    benchmark: str
+    was: str
+
+
+@dataclass(frozen=True, slots=True)
 class Waivers:
-    """What a file allows."""
+    """What a file says."""
 
     slower: Sequence[Waiver] = ()
     removed: Sequence[Removed] = ()
+    renamed: Sequence[Renamed] = ()
 
 
 def read(path: Path) -> Waivers:
@@ -72,18 +87,31 @@ def read(path: Path) -> Waivers:
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-        slower, removed = data.pop("waiver", []), data.pop("removed", [])
-        if data or not isinstance(slower, list) or not isinstance(removed, list):
-            raise BenchmarkFormatError("it holds more than [[waiver]] and [[removed]]; give a table for each benchmark")
-        return Waivers([_table(Waiver, item) for item in slower], [_table(Removed, item) for item in removed])
+        slower, removed, renamed = (data.pop(name, []) for name in ("waiver", "removed", "renamed"))
+        if data or not all(isinstance(tables, list) for tables in (slower, removed, renamed)):
+            raise BenchmarkFormatError(
+                "it holds more than [[waiver]], [[removed]] and [[renamed]]; give a table for each benchmark"
+            )
+        return Waivers(
+            [_table(Waiver, item) for item in slower],
+            [_table(Removed, item) for item in removed],
+            [_table(Renamed, item) for item in renamed],
+        )
     except OSError as error:
         raise BenchmarkFormatError(f"{path}: {error.strerror}; name a file of waivers") from None
     except (ValueError, BenchmarkFormatError) as error:
         raise BenchmarkFormatError(f"{path}: {error}") from None
 
 
-T = TypeVar("T", Waiver, Removed)
-KINDS: dict[str, Any] = {"benchmark": str, "metric": str, "ceiling": int | float, "expires": date, "reason": str}
+T = TypeVar("T", Waiver, Removed, Renamed)
+KINDS: dict[str, Any] = {
+    "benchmark": str,
+    "metric": str,
+    "ceiling": int | float,
+    "expires": date,
+    "reason": str,
+    "was": str,
+}
 
 
 def _table(kind: type[T], item: Any) -> T:

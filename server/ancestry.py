@@ -90,10 +90,11 @@ def judge_behind(lab: Lab, found: Behind, folder: Path, options: GateOptions) ->
             if point.commit in order and point.run in counted:
                 values[point.commit].append(each.value(point))
         machine = str(each.machine)
-        if values:
-            series[each.benchmark] = [
-                Measured(commit, _middle(values[commit])) for commit in sorted(values, key=order.__getitem__)
-            ]
+        benchmark = options.by_new_name(each.benchmark)
+        found_at = {one.commit: one for one in series.get(benchmark, [])}
+        found_at |= {commit: Measured(commit, _middle(values[commit])) for commit in values}
+        if found_at:
+            series[benchmark] = [found_at[commit] for commit in sorted(found_at, key=order.__getitem__)]
     tag = last_tag(folder, found.head)
     release = Release(tag, frozenset(ancestors(folder, tag))) if tag else None
     return judge_history(series, found.head, machine, options.min_effect, release=release)

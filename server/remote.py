@@ -1,5 +1,6 @@
 """A lab behind a running server."""
 
+import json
 import tempfile
 from datetime import UTC
 from pathlib import Path
@@ -121,6 +122,7 @@ class RemoteLab:
             project=project,
             alpha=options.alpha,
             min_effect=options.min_effect,
+            renamed=json.dumps(dict(options.renamed)) if options.renamed else None,
         )
 
     def keep_judgement(self, project: str, report: GateReport) -> Judgement:

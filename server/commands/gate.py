@@ -84,7 +84,8 @@ class Gate:
 
         forms = [_form(path) for path in arguments.output]
         waivers = read(arguments.waivers) if arguments.waivers else Waivers()
-        judged = waive(_judged(arguments), waivers, date.today())
+        renamed = {each.was: each.benchmark for each in waivers.renamed}
+        judged = waive(_judged(arguments, replace(gate_options(arguments), renamed=renamed)), waivers, date.today())
         for path, form in zip(arguments.output, forms, strict=True):
             replace_file(path, form(judged))
         print(report.text(judged), end="")
@@ -93,8 +94,7 @@ class Gate:
         return Exit.PASS if arguments.soft else judged.exit_code
 
 
-def _judged(arguments: argparse.Namespace) -> "GateReport":
-    options = gate_options(arguments)
+def _judged(arguments: argparse.Namespace, options: "GateOptions") -> "GateReport":
     if arguments.against is not None:
         from perflab.benchmarks.against import judge_against
         from perflab.benchmarks.interleave import Plan

@@ -3,9 +3,11 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from pydantic import TypeAdapter, ValidationError
 
 from perflab.benchmarks.gate import GateOptions
 
+from ..errors import Refused
 from ..lab import DEFAULTS
 from ..schema import CommitComparison
 from .deps import AMBIGUOUS, NOT_FOUND, REFUSED, LabOf
@@ -23,6 +25,14 @@ def compare(
     project: str | None = None,
     alpha: Annotated[float, Query(description="Chance that identical code fails")] = DEFAULTS.alpha,
     min_effect: Annotated[float, Query(description="Smallest share that matters: 0.05 is 5 %")] = DEFAULTS.min_effect,
+    renamed: Annotated[str, Query(description="New names of benchmarks by their old ones, a JSON object")] = "{}",
 ) -> CommitComparison:
     """Judge the results of commit `head` against those of `base`, and compare one trace of each."""
-    return lab.compare(base, head, project, GateOptions(alpha=alpha, min_effect=min_effect))
+    return lab.compare(base, head, project, GateOptions(alpha, min_effect, _names(renamed)))
+
+
+def _names(text: str) -> dict[str, str]:
+    try:
+        return TypeAdapter(dict[str, str]).validate_json(text)
+    except ValidationError:
+        raise Refused(f"renamed is {text[:60]!r}; give a JSON object of new names by old ones") from None

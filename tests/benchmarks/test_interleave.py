@@ -106,6 +106,12 @@ def test_only_what_may_have_changed_is_measured_on(trees: Trees) -> None:
     assert (mul[0], mul[1].n_base, mul[1].n_head) == (Verdict.NO_CHANGE, 4, 4)
 
 
+def test_a_renamed_suspect_is_measured_on_under_both_names() -> None:
+    base = make({"old": [1.0, 1.01, 1.02, 1.03], "same": [1.0, 1.01, 1.02, 1.03]})
+    head = make({"new": [1.2, 1.21, 1.22, 1.23], "same": [1.0, 1.01, 1.02, 1.03]})
+    assert set(suspects(base, head, GateOptions(renamed={"old": "new"}))) == {"old", "new"}
+
+
 def test_nothing_is_measured_on_where_nothing_may_have_changed(trees: Trees) -> None:
     assert trees.measure(10) == []
     assert trees.report().exit_code == Exit.PASS

@@ -314,7 +314,10 @@ def test_a_waiver_that_does_not_cover_it_fails(slower: Repository, how: dict[str
     [
         (None, "waivers.toml: No such file or directory; name a file of waivers"),
         ("x", "waivers.toml: Expected '=' after a key"),
-        ("a = 1", "waivers.toml: it holds more than [[waiver]] and [[removed]]; give a table for each benchmark"),
+        (
+            "a = 1",
+            "waivers.toml: it holds more than [[waiver]], [[removed]] and [[renamed]]; give a table for each benchmark",
+        ),
         (
             '[[waiver]]\nbenchmark = "a"',
             "a waiver has benchmark, metric, ceiling, expires, reason, no more and no less",
@@ -348,6 +351,25 @@ def test_a_benchmark_that_was_removed_on_purpose_is_no_alarm(repository: Reposit
     (repository.folder / "waivers.toml").write_text('[[removed]]\nbenchmark = "gone"\nreason = "step covers it"\n')
     code, out = repository.gate("--waivers", "waivers.toml")
     assert (code, "gone is removed: step covers it." in out) == (0, True)
+
+
+RENAMED = '[[renamed]]\nbenchmark = "new name"\nwas = "step"\n'
+
+
+@pytest.mark.parametrize("mode", [(), ("--history",)])
+def test_a_renamed_benchmark_goes_on_with_what_it_was(repository: Repository, mode: tuple[str, ...]) -> None:
+    (repository.folder / "waivers.toml").write_text(RENAMED)
+    for at, value in enumerate(noise(25)):
+        commit = repository.commit()
+        for run in range(5):
+            benchmark = "step" if at < 20 else "new name"
+            repository.measure(commit, (1.2 if at >= 20 else 1) * value * (1 + run / 1000), benchmark=benchmark)
+    at_rename = repository.git("rev-parse", "HEAD~4")
+    code, out = repository.gate(*mode, "--head", "HEAD" if mode else at_rename)
+    assert (code, "step" in out.replace("test_step", "")) == (2, True)  # without the file, the old name is missing
+    code, out = repository.gate(*mode, "--head", "HEAD" if mode else at_rename, "--waivers", "waivers.toml")
+    assert (code, "missing" in out) == (1, False)
+    assert "new name" in out and "regression" in out
 
 
 # ---- from the shell

@@ -214,3 +214,15 @@ def test_a_commit_that_is_no_sha_is_refused(lab: Lab, files: Files, commit: str)
         lab.runs(commit=commit)
     with pytest.raises(Refused, match="is no SHA"):
         lab.compare(commit, BASE)
+
+
+def test_a_renamed_benchmark_is_compared_with_what_it_was(lab: Lab, files: Files) -> None:
+    for process in range(5):
+        give(lab, files.run(f"a{process}.json", 1 + process / 100))
+        give(lab, files.run(f"b{process}.json", 2 + process / 100, benchmark="new"), commit=HEAD)
+    found = {each.benchmark.name: each.verdict for each in lab.compare(BASE, HEAD).report.findings}
+    assert found == {"step": Verdict.MISSING, "new": Verdict.NEW}
+    report = lab.compare(BASE, HEAD, options=GateOptions(renamed={"step": "new"})).report
+    [finding] = report.findings
+    assert (finding.benchmark.name, finding.verdict) == ("new", Verdict.REGRESSION)
+    assert report.options.renamed == {"step": "new"}
