@@ -32,6 +32,7 @@ struct Job {
   std::atomic<int64_t> next{0};
   std::atomic<bool> failed{false};
   std::exception_ptr error{};  // of the first that failed
+  int inside = 0;              // helpers that work on it
 
   void take_parts() noexcept {
     try {
@@ -85,7 +86,7 @@ class Pool {
     const int64_t worked = now();
     std::unique_lock lock(mutex_);
     job_ = nullptr;  // who wakes from now on finds nothing
-    done_.wait(lock, [&] { return inside_ == 0; });
+    done_.wait(lock, [&] { return job.inside == 0; });
     patience_.note(worked - begun, now() - worked);
     if (job.error) std::rethrow_exception(job.error);
   }
@@ -122,12 +123,12 @@ class Pool {
     std::unique_lock lock(mutex_);
     for (;;) {
       wake_.wait(lock, [&] { return job_ && places_ > 0; });
-      --places_, ++inside_;
       Job* job = job_;
+      --places_, ++job->inside;
       lock.unlock();
       job->take_parts();
       lock.lock();
-      if (--inside_ == 0) done_.notify_one();
+      if (--job->inside == 0) done_.notify_all();  // of other jobs there may be who waits, too
     }
   }
 
@@ -135,7 +136,7 @@ class Pool {
   void forget_threads() {
     new (&wake_) std::condition_variable;
     new (&done_) std::condition_variable;
-    job_ = nullptr, places_ = inside_ = threads_ = 0;
+    job_ = nullptr, places_ = threads_ = 0;
     patience_ = {};
   }
 
@@ -144,7 +145,6 @@ class Pool {
   Job* job_ = nullptr;
   Patience patience_;
   int places_ = 0;   // for threads that may still join the job
-  int inside_ = 0;   // that work on it
   int threads_ = 0;  // that were started
 };
 

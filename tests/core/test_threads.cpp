@@ -2,6 +2,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -76,6 +79,36 @@ TEST(many_callers_at_once) {
   }
   for (std::thread& t : callers) t.join();
   CHECK(wrong == 0);
+}
+
+// Two callers wait at once, each for a helper of its own; both helpers end together. The work outlives the test where
+// a caller is forgotten.
+TEST(callers_that_wait_at_once_are_all_woken) {
+  Threads set(3);
+  struct Shared {
+    std::atomic<int> helpers{0};
+    std::atomic<bool> released{false};
+  };
+  auto s = std::make_shared<Shared>();
+  std::vector<std::future<void>> callers;
+  for (int k = 0; k < 2; ++k) {
+    std::packaged_task<void()> call([s, k] {
+      const auto caller = std::this_thread::get_id();
+      share(2 + k, 1, [&](int64_t, int64_t) {  // the second asks for one helper more, as the first has one
+        if (std::this_thread::get_id() != caller) {
+          ++s->helpers;
+          while (!s->released) std::this_thread::yield();
+        }
+        while (s->helpers <= k) std::this_thread::yield();
+      });
+    });
+    callers.push_back(call.get_future());
+    std::thread(std::move(call)).detach();
+    while (s->helpers <= k) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // until it waits
+  }
+  s->released = true;
+  for (auto& caller : callers) CHECK(caller.wait_for(std::chrono::seconds(30)) == std::future_status::ready);
 }
 
 TEST(who_waits_for_helpers_works_alone_for_a_while) {
