@@ -10,26 +10,24 @@ from .nesting import nest
 from .stretches import NOTHING, Stretch
 from .trace import Int64s, Json
 
-_COLUMNS = ("sequence", "name", "scope", "annotation", "stack")
+_COLUMNS = ("sequence", "t0", "name", "scope", "annotation", "stack")
 
 
 class CauseArgs:
     """Takes the events in the order of time, and tells the slices of nodes what made them, those of ops their stacks.
 
-    `ran`: the sequence numbers of the nodes that run, ascending, `number` those of their events. Names are by id.
+    `ran`: the sequence numbers of the nodes that run. Names are by id.
     """
 
     def __init__(
         self,
         ran: Int64s,
-        number: Int64s,
         builder: TraceBuilder,
         ops: list[str],
         strings: list[Json],
         stacks: CallStacks,
     ) -> None:
-        is_last = np.append(ran[1:] != ran[:-1], True)[: len(ran)]
-        self._ran, self._last = ran[is_last], number[is_last]
+        self._ran, self._left = np.unique(ran, return_counts=True)
         self._builder, self._stacks = builder, stacks
         self._ops: list[Json] = list(ops)
         self._strings = strings
@@ -44,7 +42,7 @@ class CauseArgs:
         ops = ops.at(self._place(ops["sequence"].astype(np.int64)) >= 0)
         made = np.stack(
             [
-                *(ops[column].astype(np.int64) for column in ("sequence", "name", "scope")),
+                *(ops[column].astype(np.int64) for column in ("sequence", "t0", "name", "scope")),
                 _around(ops, annotations),
                 stack_of(ops, stacks),
             ]
@@ -59,8 +57,13 @@ class CauseArgs:
         sequence = nodes["sequence"].astype(np.int64)
         place = np.searchsorted(self._made[0], sequence)
         known = np.append(self._made[0], -1)[place] == sequence
+        known[known] &= self._made[1, place[known]] <= nodes["t0"][known]  # what comes later made none of them
+        of_ran = self._place(sequence)
+        np.subtract.at(self._left, of_ran[of_ran >= 0], 1)
+        over = place[known & (np.append(self._left, -1)[of_ran] == 0)]
         handles, place = handles[known], place[known]
-        _, op, scope, annotation, stack = self._made[:, place]
+        _, _, op, scope, annotation, stack = self._made[:, place]
+        self._made = np.delete(self._made, over, axis=1)
         if not len(handles):
             return
         self._builder.slice_args("Forward op", handles, op, table=self._ops)
@@ -72,8 +75,6 @@ class CauseArgs:
             shown = column > 0
             if shown.any():
                 self._builder.slice_args(key, handles[shown], column[shown], table=table)
-        is_last = self._last[self._place(sequence[known])] == nodes.number[known]
-        self._made = np.delete(self._made, place[is_last], axis=1)
 
     def tell_ops(self, ops: Stretch, handles: Int64s, stretch: Stretch) -> None:
         """Add to the slices of ops where in the program they were called, where that was recorded."""

@@ -74,7 +74,7 @@ class MemoryUses:
     ) -> None:
         self._on_devices = on_devices
         self._first = numbers.start
-        self._category = np.zeros(len(numbers), dtype=np.uint8)
+        self._category = np.full(len(numbers), CATEGORIES.index(EARLIER), dtype=np.uint8)
         self.earlier: list[Earlier] = []
         self._is_data, self._ns = is_data, ns
         self._open: dict[int, _Open] = {}
@@ -135,7 +135,7 @@ class MemoryUses:
         return rank
 
     def _pair(self, events: Stretch, address: Int64s, rank: Int64s, what: Int64s) -> None:
-        """Events by address and time: from one allocation to the next they are of one block."""
+        """Events by address and time: from one allocation to its free or the next they are of one block."""
         known = address > 0
         if not known.all():
             events, address, rank, what = events.at(known), address[known], rank[known], what[known]
@@ -144,11 +144,11 @@ class MemoryUses:
         is_new = what <= _OUTPUTS
         starts = is_new.copy()
         starts[0] = True
-        starts[1:] |= address[1:] != address[:-1]
+        starts[1:] |= (address[1:] != address[:-1]) | (what[:-1] == _FREES)
         first = np.flatnonzero(starts)
         lowest = np.minimum.reduceat(rank, first)
         free = np.maximum.reduceat(np.where(what == _FREES, events.number, -1), first)
-        whole = is_new[first] & (free >= 0)
+        whole = is_new[first] & (free >= 0) & ~self._follows_open(address[first], free)
         for numbers in (events.number[first[whole]], free[whole]):
             self._category[numbers - self._first] = _CODES[lowest[whole]]
         scope = np.maximum.reduceat(np.where(what == _USES, events["scope"], 0), first)
@@ -160,6 +160,12 @@ class MemoryUses:
         columns = (address[at], free[left], number, lowest[left], on_graph[at], size, scope[left])
         for place, freed_by, *block in zip(*(column.tolist() for column in columns), strict=True):
             self._carry(place, _Open(*block), freed_by)
+
+    def _follows_open(self, address: Int64s, free: Int64s) -> NDArray[np.bool_]:
+        """Whether a block comes to where another is that was not freed: its free was not recorded."""
+        found = np.isin(address, np.fromiter(self._open, dtype=np.int64, count=len(self._open)))
+        found[1:] |= (address[1:] == address[:-1]) & (free[:-1] < 0)
+        return found
 
     def _carry(self, address: int, block: _Open, free: int) -> None:
         """A block that this stretch does not see from its allocation to its free."""

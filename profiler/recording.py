@@ -228,7 +228,7 @@ class _Conversion:
         order = np.argsort(np.concatenate(ran), kind="stable")
         self._ran, self._ran_number = np.concatenate(ran)[order], np.concatenate(ran_number)[order]
         of_names = (recording.ops, self._modules, recording.call_stacks)
-        self._causes = CauseArgs(self._ran, self._ran_number, self._builder, *of_names)
+        self._causes = CauseArgs(self._ran, self._builder, *of_names)
         self._edge_ends, self._edges = edges.joined()
         self._garbage = GarbageTrack(recording.collections, self._builder, self._ns, self._track)
         of_stack = (self._builder, self._ns, self._stack_track)
