@@ -5,6 +5,7 @@ times need statistics. Out are counts that depend on time: the engine gives the 
 long.
 """
 
+import gc
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -52,9 +53,19 @@ class Counters:
 
 
 def count(call: Callable[[], object]) -> Counters:
-    """The counters of a call. Call it once before: a first call traces gradients and makes what later ones reuse."""
-    with profile() as prof:
-        call()
+    """The counters of a call. Call it once before: a first call traces gradients and makes what later ones reuse.
+
+    Garbage is collected before and not meanwhile: what others left would be freed in the midst at random.
+    """
+    collects = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        with profile() as prof:
+            call()
+    finally:
+        if collects:
+            gc.enable()
     return counters(prof.trace)
 
 

@@ -1,5 +1,6 @@
 """Exact counters: what is counted, and that one op more is always seen."""
 
+import gc
 from collections.abc import Callable
 
 import pytest
@@ -45,6 +46,22 @@ def test_backward_is_counted_with_its_nodes() -> None:
     counted = count(lambda: (a * 2).sum().backward())
     assert counted.nodes == 3  # of sum, of mul, and the sum into the leaf
     assert counted.ops["mul"].calls == 2
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_of_others_does_not_count(enabled: bool) -> None:
+    a = rt.ones(1000)
+    (gc.enable if enabled else gc.disable)()
+    try:
+        alone = count(lambda: (gc.collect(), a + 1))
+        left: list[object] = [rt.ones(100_000)]
+        left.append(left)  # goes when the collector comes
+        del left
+        assert count(lambda: (gc.collect(), a + 1)) == alone
+        assert alone.peak_bytes == 4000
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()
 
 
 def test_identical_code_counts_alike() -> None:
