@@ -186,7 +186,7 @@ def test_the_json_is_the_whole_report(failed: GateReport) -> None:
     assert (data["format"], data["version"], data["exit_code"]) == ("perflab.gate", 1, 1)
     assert data["headline"] == "failed, 1 of 4 benchmarks regressed, 1 could not be judged"
     assert data["base"] == {"commit": "1" * 40, "runs": 5}
-    assert data["options"] == {"alpha": 0.05, "min_effect": 0.03}
+    assert data["options"] == {"alpha": 0.05, "min_effect": 0.03, "renamed": {}}
     assert [finding["verdict"] for finding in data["findings"]] == ["regression", "missing", "improvement", "no change"]
     assert data["findings"][1] == {
         "benchmark": {"name": "gone", "params": {}, "unit": "s", "direction": "lower"},
