@@ -16,11 +16,12 @@ from perflab.runtime import _core
 from . import chrome
 from .analysis.averages import Averages, key_averages
 from .analysis.groups import GroupBy
+from .conversion import to_pages, to_trace
 from .errors import ProfileStateError
 from .family import FAMILY
 from .identity import identity
 from .recorder import RECORDER
-from .recording import Recording, to_pages, to_trace
+from .recording import Recording
 from .ring import Ring, RingSteps
 from .schedule import ProfilerAction, Schedule, always
 from .stacks import StackRecord

@@ -13,9 +13,10 @@ import pytest
 
 from perflab.profiler import Trace, Track, chrome, profile
 from perflab.profiler.analysis.gil import THREAD, GilWait, gil_waits
+from perflab.profiler.conversion import to_trace
 from perflab.profiler.events import EVENT, GIL, GIL_HOLD, GIL_WAITING
 from perflab.profiler.gil_track import GilRecord
-from perflab.profiler.recording import Clock, Recording, to_trace
+from perflab.profiler.recording import Clock, Recording
 
 from .same import told
 

@@ -12,6 +12,7 @@ import pytest
 from perflab.profiler import stretches
 from perflab.profiler.analysis.blocks import CATEGORIES, blocks
 from perflab.profiler.analysis.memory import category_curves, memory_snapshot
+from perflab.profiler.conversion import to_trace
 from perflab.profiler.events import (
     ALLOC,
     ANNOTATION,
@@ -27,7 +28,7 @@ from perflab.profiler.events import (
     USE_SAVED,
     USE_STATE,
 )
-from perflab.profiler.recording import Clock, Recording, to_trace
+from perflab.profiler.recording import Clock, Recording
 from perflab.profiler.trace import Trace
 
 # Nothing else may allocate in the process while it is counted.

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from perflab.profiler import Trace, chrome, pages, stretches
 from perflab.profiler.chrome_write import encode
+from perflab.profiler.conversion import to_pages, to_trace
 from perflab.profiler.events import (
     ALLOC,
     ANNOTATION,
@@ -27,7 +28,7 @@ from perflab.profiler.events import (
     TO_LEAF,
 )
 from perflab.profiler.pages import pages_of, trace_of
-from perflab.profiler.recording import Clock, Recording, to_pages, to_trace
+from perflab.profiler.recording import Clock, Recording
 from perflab.profiler.stretches import Placed, cut
 
 KERNEL = 1 | 3 << 3
@@ -52,9 +53,10 @@ def same(one: Trace, other: Trace) -> None:
 def recordings(draw: st.DrawFn) -> Recording:
     """Threads of nested work in the recorder's order: what encloses others comes behind them."""
     threads = []
-    sequence = 0
+    sequence, places = 0, 64
     for thread in range(40, 40 + draw(st.integers(0, 3))):
         rows: list[dict[str, int]] = []
+        alive: list[int] = []
         now = draw(st.integers(0, 30))
         outer = now
         for _ in range(draw(st.integers(0, 12))):
@@ -75,6 +77,12 @@ def recordings(draw: st.DrawFn) -> Recording:
                 row |= {"t1": 0, "t2": begin}
             elif kind != GIL:
                 row |= {"t1": 0, "t0": outer}
+            # no two blocks are at one place, and each goes once
+            if kind == ALLOC or (kind == OP and row["flags"] & OUTPUT_ALLOCATED):
+                row["address"] = places = places + 64
+                alive.append(places)
+            elif kind == FREE:
+                row["address"] = alive.pop() if alive else 0
             rows.append(row)
             if kind == NODE:
                 rows.extend(edges)

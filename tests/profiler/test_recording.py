@@ -10,6 +10,7 @@ from perflab.profiler.analysis.graph import AutogradGraph, autograd_graph
 from perflab.profiler.analysis.memory import memory_curve
 from perflab.profiler.analysis.steps import Step, steps
 from perflab.profiler.chrome_write import encode
+from perflab.profiler.conversion import backward_name, to_trace
 from perflab.profiler.events import (
     ALLOC,
     ANNOTATION,
@@ -24,7 +25,7 @@ from perflab.profiler.events import (
     STEP_MARK,
     TO_LEAF,
 )
-from perflab.profiler.recording import Clock, Recording, backward_name, to_trace
+from perflab.profiler.recording import Clock, Recording
 
 OPS = ["add", "take_along", "exp", "reshape"]
 STRINGS = ["", "forward", "block.0", "hook", "MyFunctionBackward", "silu"]

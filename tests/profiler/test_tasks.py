@@ -13,8 +13,9 @@ import numpy as np
 
 from perflab.profiler import Trace, TraceBuilder, Track, chrome, profile
 from perflab.profiler.analysis.tasks import CoroutineUse, LoopUse, coroutines, loops
+from perflab.profiler.conversion import TASK_TID, to_trace
 from perflab.profiler.events import EVENT, TASK_RUN, TASK_WAIT
-from perflab.profiler.recording import TASK_TID, Clock, Recording, to_trace
+from perflab.profiler.recording import Clock, Recording
 from perflab.profiler.report.answers import answers
 from perflab.profiler.report.sections import sections
 
