@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .call_stacks import CallStacks
+from .events import ANNOTATION, COMPOSITE, NODE, OP, STEP_MARK
 from .garbage import Collection
 from .gil_track import GilRecord
 from .stacks import StackRecord
@@ -63,6 +64,15 @@ class Recording:
     cost: Cost | None = None  # FLOPs and bytes of a call
     children: list["Recording"] = field(default_factory=list)  # of forked processes, on the same clock
 
-    @property
-    def is_empty(self) -> bool:
-        return not any(len(events) for _, events in self.events) and (self.torch is None or self.torch.is_empty)
+    def is_between_steps(self, thread: int) -> bool:
+        """Whether `thread`, in which the steps run, did nothing and ended no step.
+
+        That other threads work, that an event loop runs its tasks, or that memory is freed, makes no step.
+        """
+        for number, events in self.events:
+            if np.isin(events["kind"], _WORK if number == thread else [STEP_MARK]).any():
+                return False
+        return self.torch is None or self.torch.is_empty
+
+
+_WORK = [OP, NODE, ANNOTATION, COMPOSITE, STEP_MARK]

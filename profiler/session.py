@@ -100,7 +100,7 @@ class profile:
         self._recording: Recording | None = None
         self._trace: Trace | None = None
         self._stacks: StackRecord | None = None
-        self._step_began = 0
+        self._step_began = self._thread = 0  # tick, and in which thread the steps are
         self._pid = 0  # of the process in which it runs; 0: it does not
 
     def __enter__(self) -> Self:
@@ -128,6 +128,7 @@ class profile:
                 self._ring.stop()
             raise
         self._pid = os.getpid()
+        self._thread = threading.get_native_id()
         self._step_began = _core.recorder_ticks()
 
     def step(self) -> None:
@@ -141,6 +142,7 @@ class profile:
             window.mark_step(self.step_num, self._step_began, ended)
             if self._ring is not None:
                 self._ring.add(window, self.step_num, self._step_began, ended)
+        self._thread = threading.get_native_id()
         self.step_num += 1
         self._change_to(self._schedule(self.step_num))
         self._step_began = _core.recorder_ticks()
@@ -257,7 +259,7 @@ class profile:
 
     def _save(self, recording: Recording) -> None:
         with self._saving:
-            if (self._recording or self._trace) and recording.is_empty:
+            if not self._pid and (self._recording or self._trace) and recording.is_between_steps(self._thread):
                 return  # the loop ended with a window: what came after it must not take its place
             self._recording, self._trace, self._stacks = recording, None, recording.stack
             if self._on_trace_ready is not None:
