@@ -118,7 +118,7 @@ class Window:
 
     def sample_memory(self) -> None:
         """Read what the allocator and the process hold."""
-        now, memory = _core.recorder_ticks(), _core.memory_stats()
+        now, memory = _core.recorder_ticks(), _core.live_stats()
         self._memory.append((now, memory["allocated_bytes"], memory["reserved_bytes"]))
         self._resident.sample(now)
 

@@ -19,7 +19,7 @@ _core.load_blas(glob.glob(os.path.join(scipy_openblas32.get_lib_dir(), "libscipy
 from . import ops, registry  # noqa: E402, I001
 from . import tensor as _methods  # noqa: E402, F401  (before creation.tensor takes the name)
 from . import amp, autograd, cuda, data, fft, library, linalg, memory, nn, optim, sim, testing, utils  # noqa: E402
-from ._core import Tensor, get_num_threads, memory_stats, set_num_threads  # noqa: E402
+from ._core import Tensor, get_num_threads, set_num_threads  # noqa: E402
 from .autocast import autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402
 from .autograd import (  # noqa: E402
     Function,
@@ -215,7 +215,6 @@ __all__ = [
     "long",
     "manual_seed",
     "memory",
-    "memory_stats",
     "multinomial",
     "nan",
     "newaxis",

@@ -20,6 +20,7 @@ __all__ = [
     "MemPool",
     "allocator_options",
     "empty_cache",
+    "live_stats",
     "max_memory_allocated",
     "max_memory_reserved",
     "mem_get_info",
@@ -66,6 +67,14 @@ def memory_reserved(device: Any = None) -> int:
 def max_memory_reserved(device: Any = None) -> int:
     """The most bytes that it had at once, since the beginning or the last `reset_peak_memory_stats`."""
     return memory_stats(device)["reserved_bytes.all.peak"]
+
+
+def live_stats() -> dict[str, int]:
+    """What lives on the CPU: `allocated_bytes`, `reserved_bytes`, `live_tensors`, and `live_nodes` of autograd's graph.
+
+    A loop after which these have grown keeps what it made.
+    """
+    return _core.live_stats()
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:

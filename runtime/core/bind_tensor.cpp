@@ -129,7 +129,7 @@ nb::object promote_dtypes(nb::handle a, nb::handle b) {  // None: nothing holds 
 // In inference mode nothing is recorded, whatever is asked for.
 bool set_grad_mode(bool on) { return std::exchange(grad_enabled, on && !(modes & kInference)); }
 
-nb::dict memory_stats() {
+nb::dict live_stats() {
   nb::dict d;
   d["allocated_bytes"] = live_storage_bytes(), d["reserved_bytes"] = host_allocator().reserved_bytes();
   d["live_tensors"] = live_tensors(), d["live_nodes"] = live_nodes();
@@ -152,7 +152,7 @@ void bind_tensor(nb::module_& m) {
   m.def("grad_mode", set_grad_mode, "on"_a);
   m.def("is_grad_enabled", [] { return grad_enabled; });
   m.def("is_inference_mode_enabled", [] { return (modes & kInference) != 0; });
-  m.def("memory_stats", memory_stats);
+  m.def("live_stats", live_stats);
 }
 
 }  // namespace perflab

@@ -23,7 +23,7 @@ def check_saved(op: Op, sample: Sample) -> bool:
     arrays = fill(op, sample, natural(op))
     leaves = tensors(arrays, set(floating(op, arrays)))
     with _no_collection():
-        before = _core.memory_stats()["allocated_bytes"]
+        before = _core.live_stats()["allocated_bytes"]
         inputs = [x.copy() for x in leaves]
         outs = call(op, sample, inputs)
         node = outs[0].grad_fn if outs else None
@@ -35,7 +35,7 @@ def check_saved(op: Op, sample: Sample) -> bool:
             -1 - k: out.numel() * out.dtype.itemsize for k, out in enumerate(outs)
         }
         del inputs, outs
-        held = _core.memory_stats()["allocated_bytes"] - before
+        held = _core.live_stats()["allocated_bytes"] - before
         assert held == sum(nbytes[which] for which, shape_alone in saves if not shape_alone)
         del node
     return True

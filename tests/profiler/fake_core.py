@@ -90,7 +90,7 @@ class FakeCore:
     def shapes(self) -> list[Any]:
         return [()]
 
-    def memory_stats(self) -> dict[str, int]:
+    def live_stats(self) -> dict[str, int]:
         return {"allocated_bytes": 100, "reserved_bytes": 1000 + self.now}
 
     def device_count(self) -> int:

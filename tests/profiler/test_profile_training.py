@@ -136,12 +136,12 @@ def test_the_file_holds_the_same_events(prof: profile, trace: Trace, tmp_path: P
 def test_memory_totals_are_the_allocators() -> None:
     kept = []
     with profile() as prof:
-        before = rt.memory_stats()["allocated_bytes"]
+        before = rt.memory.live_stats()["allocated_bytes"]
         kept.append(rt.zeros((100, 100)) + 1.0)
         _gone = kept[0] * kept[0]
         del _gone
         kept.append(kept[0].reshape(10, 1000))
-        after = rt.memory_stats()["allocated_bytes"]
+        after = rt.memory.live_stats()["allocated_bytes"]
     curve = memory_curve(prof.trace)
     assert (curve.allocated[0], curve.allocated[-1]) == (before, after)
     assert curve.peak_bytes >= before + 80_000

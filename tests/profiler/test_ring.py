@@ -97,10 +97,10 @@ def test_totals_of_memory_are_those_of_the_allocator() -> None:
     kept, totals = [], []
     with profile(ring=Ring(2)) as prof:
         for _ in range(9):
-            totals.append(rt.memory_stats()["allocated_bytes"])
+            totals.append(rt.memory.live_stats()["allocated_bytes"])
             kept.append(rt.zeros((1000,)))
             prof.step()
-        totals.append(rt.memory_stats()["allocated_bytes"])
+        totals.append(rt.memory.live_stats()["allocated_bytes"])
     curve = memory_curve(prof.trace)
     assert (curve.allocated[0], curve.allocated[-1]) == (totals[7], totals[9])
     assert totals[9] - totals[7] >= 8_000

@@ -69,21 +69,21 @@ def test_the_intermediate_values_are_not_kept() -> None:
     held = []
     for run in (block, lambda x: checkpoint(block, x)):
         gc.collect()  # what other tests left in cycles
-        before = rt.memory_stats()["allocated_bytes"]
+        before = rt.memory.live_stats()["allocated_bytes"]
         y = run(x)
-        held.append(rt.memory_stats()["allocated_bytes"] - before)
+        held.append(rt.memory.live_stats()["allocated_bytes"] - before)
         del y
     assert held == [11 * 4000, 4000]  # each exp keeps its output
 
 
 def test_values_of_the_second_run_are_let_go_when_used() -> None:
-    live = rt.memory_stats()["live_nodes"]
+    live = rt.memory.live_stats()["live_nodes"]
     x = leaf([1.0])
     y = checkpoint(lambda x: x.exp().exp().exp(), x)
     y.backward()
     del y
     gc.collect()
-    assert rt.memory_stats()["live_nodes"] == live
+    assert rt.memory.live_stats()["live_nodes"] == live
 
 
 def test_keywords_and_several_outputs() -> None:

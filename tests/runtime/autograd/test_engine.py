@@ -30,12 +30,12 @@ def test_a_chain_of_a_million_nodes() -> None:
 
 
 def test_a_long_chain_is_released_without_backward() -> None:
-    nodes = rt.memory_stats()["live_nodes"]
+    nodes = rt.memory.live_stats()["live_nodes"]
     y = rt.ones(1, requires_grad=True)
     for _ in range(300_000):
         y = -y
     del y
-    assert rt.memory_stats()["live_nodes"] == nodes
+    assert rt.memory.live_stats()["live_nodes"] == nodes
 
 
 def test_threads_share_leaves_and_a_graph() -> None:

@@ -306,7 +306,7 @@ def test_a_view_of_replaced_memory_is_refused() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
-    before = rt.memory_stats()
+    before = rt.memory.live_stats()
     for _ in range(3):
         x = leaf([1.0, 2.0, 3.0])
         y = x * 1.0
@@ -315,6 +315,6 @@ def test_nothing_is_left_behind() -> None:
         y[0] = views[2][0]
         sum((v.sum() for v in views), y.sum()).backward()
     del x, y, views
-    after = rt.memory_stats()
+    after = rt.memory.live_stats()
     for key in ("allocated_bytes", "live_tensors", "live_nodes"):
         assert after[key] == before[key], key

@@ -19,9 +19,9 @@ def leaf(values: Any) -> Tensor:
 def test_saved_values_are_freed_by_backward() -> None:
     x = rt.ones(1000, requires_grad=True)
     y = x.exp().exp().sum()
-    before = rt.memory_stats()["allocated_bytes"]
+    before = rt.memory.live_stats()["allocated_bytes"]
     y.backward()
-    assert before - rt.memory_stats()["allocated_bytes"] >= 4000  # two saved outputs go, one gradient comes
+    assert before - rt.memory.live_stats()["allocated_bytes"] >= 4000  # two saved outputs go, one gradient comes
 
 
 def test_a_training_step_leaves_nothing_behind() -> None:
@@ -31,10 +31,10 @@ def test_a_training_step_leaves_nothing_behind() -> None:
         (rt.relu(w @ w) + w).softmax(-1).sum().backward()
 
     step()
-    before = rt.memory_stats()
+    before = rt.memory.live_stats()
     for _ in range(50):
         step()
-    after = rt.memory_stats()
+    after = rt.memory.live_stats()
     for key in ("allocated_bytes", "live_tensors", "live_nodes"):
         assert after[key] == before[key], key
 
@@ -75,12 +75,12 @@ def test_grad_keeps_its_identity() -> None:
 
 
 def test_memory_statistics_name_their_parts() -> None:
-    assert set(_core.memory_stats()) == {"allocated_bytes", "reserved_bytes", "live_tensors", "live_nodes"}
+    assert set(_core.live_stats()) == {"allocated_bytes", "reserved_bytes", "live_tensors", "live_nodes"}
 
 
 def live() -> dict[str, int]:
     gc.collect()
-    stats = rt.memory_stats()
+    stats = rt.memory.live_stats()
     return {key: stats[key] for key in ("allocated_bytes", "live_tensors", "live_nodes")}
 
 
@@ -91,7 +91,7 @@ def test_saved_values_are_freed_while_the_pass_goes_on() -> None:
     y = x
     for _ in range(10):
         y = y.tanh()
-        y.register_hook(lambda g: during.append(rt.memory_stats()["allocated_bytes"]))
+        y.register_hook(lambda g: during.append(rt.memory.live_stats()["allocated_bytes"]))
     loss = y.sum()
     del y
     loss.backward()
