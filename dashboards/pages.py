@@ -65,7 +65,7 @@ def trace_page(view: TraceView) -> str:
         section="Runs",
         view=view,
         study=found,
-        timeline_data=_in_script(json.dumps(found.timeline.data(f"/api/traces/{view.id}/timeline", window))),
+        timeline_data=_in_script(json.dumps(found.timeline.data(f"/api/v1/traces/{view.id}/timeline", window))),
         choices=stepchoice.choices(found.steps, step),
         graph=graph.picture(view.trace, window),
     )

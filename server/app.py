@@ -26,7 +26,7 @@ STATUS: dict[type[Exception], int] = {Refused: 422, NotFound: 404, Ambiguous: 40
 
 
 def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
-    """The routes under /api, their description in /openapi.json, and the pages.
+    """The routes under /api/v1, their description in /openapi.json, and the pages.
 
     Every refusal of the API is a 4xx with a JSON body {"error": "one sentence"}. The caller closes the store.
     """
@@ -42,7 +42,7 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     app.state.lab = LocalLab(store, blobs)
     app.state.timelines = Timelines(app.state.lab)
     app.state.webhooks = Webhooks(settings.webhooks)
-    api = APIRouter(prefix="/api")
+    api = APIRouter(prefix="/api/v1")
     for module in (uploads, runs, traces, timeline, results, compare, judgements, series, ask):
         api.include_router(module.router)
     app.include_router(api)

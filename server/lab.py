@@ -1,4 +1,4 @@
-"""A lab as its users see it, wherever it is: `LocalLab` over a store and blobs, `RemoteLab` (remote.py) over HTTP."""
+"""A lab as its users see it, wherever it is: `LocalLab` over a store and blobs, `Client` (client.py) over HTTP."""
 
 import contextlib
 import io

@@ -49,9 +49,9 @@ def add_judging(parser: argparse.ArgumentParser) -> None:
 def open_lab(arguments: argparse.Namespace, *, create: bool = False) -> "Lab":
     """The lab that --server or --lab names."""
     if arguments.server is not None:
-        from ..remote import RemoteLab
+        from ..client import Client
 
-        return RemoteLab(arguments.server)
+        return Client(arguments.server)
     from ..lab import LocalLab
 
     return LocalLab.open(Settings.from_environment(arguments.lab), create=create)

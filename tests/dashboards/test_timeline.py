@@ -162,7 +162,7 @@ def test_outline_opens_on_the_step_in_ns_of_the_timeline(training_trace: MakeTra
     trace = training_trace()
     found = steps(trace)
     drawn = outline(trace, found)
-    data = drawn.data("/api/traces/7/timeline", window(found[1], trace.span()))
+    data = drawn.data("/api/v1/traces/7/timeline", window(found[1], trace.span()))
     assert data["window"] == {"start": found[1].start, "end": found[1].start + found[1].duration}
     assert data["steps"][1] == [3, found[1].start, found[1].duration]
     assert [kind.word for kind in drawn.legend] == ["ops", "kernels", "GIL", "autograd", "steps and annotations"]

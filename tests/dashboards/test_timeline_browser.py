@@ -27,7 +27,7 @@ def stretch(page: Page) -> tuple[float, float]:
 def detail(page: Page, number: str) -> dict[str, object]:
     """What the server says about a slice of the page's trace."""
     parts = urlsplit(page.url)
-    with urlopen(f"{parts.scheme}://{parts.netloc}/api{parts.path}/timeline/slices/{number}") as answer:
+    with urlopen(f"{parts.scheme}://{parts.netloc}/api/v1{parts.path}/timeline/slices/{number}") as answer:
         found: dict[str, object] = json.load(answer)
     return found
 

@@ -15,8 +15,8 @@ from perflab.benchmarks.result import Benchmark, Result, Run
 from perflab.profiler import cli
 from perflab.server.app import create_app
 from perflab.server.blobs import FolderBlobs
+from perflab.server.client import Client
 from perflab.server.lab import Lab, LocalLab
-from perflab.server.remote import RemoteLab
 from perflab.server.settings import Settings
 from perflab.server.store import Store
 
@@ -131,7 +131,7 @@ def lab(request: pytest.FixtureRequest, local: LocalLab, app: FastAPI) -> Iterat
     if request.param == "local":
         yield local
         return
-    remote = RemoteLab("http://localhost", InProcess(app))
+    remote = Client("http://localhost", InProcess(app))
     yield remote
     remote.close()
 

@@ -75,12 +75,12 @@ def test_what_is_refused(lab: Lab, query: str) -> None:
 
 
 def test_over_http(client: httpx.Client) -> None:
-    response = client.post("/api/sql", json={"query": "select 1 as one, 'a' as text"})
+    response = client.post("/api/v1/sql", json={"query": "select 1 as one, 'a' as text"})
     assert response.json() == {"columns": ["one", "text"], "rows": [[1, "a"]], "cut": False}
-    refused: Any = client.post("/api/sql", json={"query": "attach 'x'"})
+    refused: Any = client.post("/api/v1/sql", json={"query": "attach 'x'"})
     assert refused.status_code == 422
     assert refused.json()["error"].startswith("ask one SELECT")
-    assert client.post("/api/sql", json={}).status_code == 422
+    assert client.post("/api/v1/sql", json={}).status_code == 422
 
 
 def test_from_the_command_line(perflab: Perflab, files: Files) -> None:

@@ -80,7 +80,8 @@ def test_bad_files_are_refused(lab: Lab, files: Files, settings: Settings, kind:
 def test_bad_files_are_answered_with_json(client: httpx.Client, settings: Settings, kind: str) -> None:
     content, reason = BAD[kind]
     data = content.encode() if isinstance(content, str) else content
-    response = client.post("/api/uploads", files={"file": ("upload.json", data)}, data={"project": "p", "commit": BASE})
+    said = {"project": "p", "commit": BASE}
+    response = client.post("/api/v1/uploads", files={"file": ("upload.json", data)}, data=said)
     assert response.status_code == 422
     assert response.headers["content-type"] == "application/json"
     assert list(response.json()) == ["error"]
@@ -133,7 +134,7 @@ def test_a_file_that_is_not_there_is_refused(lab: Lab, tmp_path: Path) -> None:
 )
 def test_a_bad_machine_is_refused(client: httpx.Client, settings: Settings, machine: str) -> None:
     fields = {"project": "p", "commit": BASE, "machine": machine}
-    response = client.post("/api/uploads", files={"file": ("upload.json", TRACE)}, data=fields)
+    response = client.post("/api/v1/uploads", files={"file": ("upload.json", TRACE)}, data=fields)
     if machine == "":
         assert response.status_code == 200
         return

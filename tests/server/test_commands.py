@@ -13,9 +13,9 @@ import pytest
 from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.report import FORMAT
 from perflab.benchmarks.result import Run
+from perflab.server.client import Client
 from perflab.server.errors import Unreachable
 from perflab.server.lab import LocalLab
-from perflab.server.remote import RemoteLab
 from perflab.server.settings import Settings
 
 from .conftest import BASE, HEAD, MACHINE, Files, Perflab
@@ -215,7 +215,7 @@ def test_no_server_is_said(perflab: Perflab, files: Files) -> None:
     assert err.startswith(f"perflab: no server answers at {url} (")
     assert err.endswith("start one with `perflab serve`, or use --lab\n")
     with pytest.raises(Unreachable):
-        RemoteLab("no url").projects()
+        Client("no url").projects()
 
 
 def test_calibrate_tells_what_can_be_gated(perflab: Perflab, files: Files) -> None:

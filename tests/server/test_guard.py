@@ -16,19 +16,19 @@ TRACE = b'{"traceEvents":[{"ph":"X","name":"matmul","ts":1,"dur":2,"pid":1,"tid"
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "10.0.0.1", ""])
 def test_a_foreign_name_is_refused(client: httpx.Client, host: str) -> None:
-    answer = client.get("/api/runs", headers={"host": host})
+    answer = client.get("/api/v1/runs", headers={"host": host})
     assert answer.status_code == 421
     assert answer.json() == {"error": f"the host is {host!r}; ask for 127.0.0.1 or localhost"}
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:8765", "127.0.0.1:8765", "127.9.9.9", "[::1]:8765"])
 def test_names_of_this_machine_are_answered(client: httpx.Client, host: str) -> None:
-    assert client.get("/api/runs", headers={"host": host}).status_code == 200
+    assert client.get("/api/v1/runs", headers={"host": host}).status_code == 200
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "http://localhost:9", "null"])
 def test_a_foreign_page_cannot_upload(client: httpx.Client, settings: Settings, origin: str) -> None:
-    answer = client.post("/api/uploads", files={"file": ("t.json", TRACE)}, data=SAID, headers={"origin": origin})
+    answer = client.post("/api/v1/uploads", files={"file": ("t.json", TRACE)}, data=SAID, headers={"origin": origin})
     assert answer.status_code == 403
     assert answer.json()["error"] == f"a page of {origin} sent this; only pages of localhost may"
     assert_untouched(settings)
@@ -36,7 +36,7 @@ def test_a_foreign_page_cannot_upload(client: httpx.Client, settings: Settings, 
 
 def test_our_own_page_may_upload(client: httpx.Client) -> None:
     own = {"origin": "http://localhost"}
-    assert client.post("/api/uploads", files={"file": ("t.json", TRACE)}, data=SAID, headers=own).status_code == 200
+    assert client.post("/api/v1/uploads", files={"file": ("t.json", TRACE)}, data=SAID, headers=own).status_code == 200
 
 
 @pytest.mark.parametrize("announced", [True, False])
@@ -44,14 +44,14 @@ def test_an_upload_that_is_too_large_is_refused(
     client: httpx.Client, settings: Settings, monkeypatch: pytest.MonkeyPatch, announced: bool
 ) -> None:
     monkeypatch.setattr(guard, "LARGEST_BODY", 1 << 20)
-    request = client.build_request("POST", "/api/uploads", files={"file": ("t.json", b" " * (2 << 20))}, data=SAID)
+    request = client.build_request("POST", "/api/v1/uploads", files={"file": ("t.json", b" " * (2 << 20))}, data=SAID)
     body = request.read()
 
     def pieces() -> Iterator[bytes]:
         yield from (body[at : at + 65536] for at in range(0, len(body), 65536))
 
     kind = {"content-type": request.headers["content-type"]}
-    answer = client.post("/api/uploads", content=body if announced else pieces(), headers=kind)
+    answer = client.post("/api/v1/uploads", content=body if announced else pieces(), headers=kind)
     assert answer.status_code == 413
     assert answer.json()["error"].startswith("the upload is larger than 1 MiB; compress it")
     assert_untouched(settings)
@@ -63,17 +63,18 @@ def test_a_trace_that_unpacks_to_too_much_is_refused(
     monkeypatch.setattr(ingest, "LARGEST_TRACE", 1 << 20)
     for unpacked in (TRACE.replace(b"[", b"[" + b" " * (1 << 20)), b'{\n"schemaVersion": 1' + b" " * (1 << 21)):
         packed = {"file": ("t.json.gz", gzip.compress(unpacked))}
-        answer = client.post("/api/uploads", files=packed, data=SAID)
+        answer = client.post("/api/v1/uploads", files=packed, data=SAID)
         assert answer.status_code == 422
         assert answer.json()["error"] == "t.json.gz: it unpacks to more than 1 MiB; record fewer steps a file"
     assert_untouched(settings)
     just = TRACE.replace(b"[", b"[" + b" " * ((1 << 20) - len(TRACE)))
     assert len(just) == 1 << 20
-    assert client.post("/api/uploads", files={"file": ("t.json.gz", gzip.compress(just))}, data=SAID).status_code == 200
+    packed = {"file": ("t.json.gz", gzip.compress(just))}
+    assert client.post("/api/v1/uploads", files=packed, data=SAID).status_code == 200
 
 
 def test_every_answer_says_what_browsers_may_do(client: httpx.Client) -> None:
-    for path in ("/", "/api/runs", "/nowhere", "/static/perflab.css"):
+    for path in ("/", "/api/v1/runs", "/nowhere", "/static/perflab.css"):
         headers = client.get(path).headers
         assert "default-src 'self'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"

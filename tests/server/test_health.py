@@ -39,12 +39,12 @@ def test_the_summary_keeps_the_report(lab: Lab, trace: int) -> None:
 
 def test_pages_show_the_verdict(client: httpx.Client, files: Files) -> None:
     data = {"project": "demo", "commit": BASE}
-    answer = client.post("/api/uploads", files={"file": ("cut.json", CUT)}, data=data).json()
+    answer = client.post("/api/v1/uploads", files={"file": ("cut.json", CUT)}, data=data).json()
     page = client.get(f"/traces/{answer['trace']}").text
     assert '<span class="verdict incomplete">incomplete</span>' in page
     assert "in the middle of the data." in page
     assert "incomplete" in client.get(f"/runs/{answer['run']}").text
-    repaired = client.get(f"/api/traces/{answer['trace']}/repaired")
+    repaired = client.get(f"/api/v1/traces/{answer['trace']}/repaired")
     assert repaired.headers["content-type"] == "application/json"
     again = chrome.read(io.BytesIO(repaired.content))
     assert again.name_of([0]) == ["~/x.py: <f>"]

@@ -11,9 +11,9 @@ from fastapi import FastAPI
 from perflab.benchmarks.gate import Exit, GateReport, judge
 from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.result import Benchmark, Result, Run
+from perflab.server.client import NEW_JUDGEMENT
 from perflab.server.errors import LabRefused, NotFound, Refused
 from perflab.server.lab import Lab, LocalLab
-from perflab.server.remote import NEW_JUDGEMENT
 from perflab.server.schema import Judgement, NewJudgement
 from perflab.server.settings import Settings
 from perflab.server.webhooks import WAITS, Webhooks
@@ -178,12 +178,12 @@ def test_failures_and_the_first_pass_after_one_are_told(
     app.state.webhooks = service.hooks(GENERIC)
     for given in kept:
         body = NEW_JUDGEMENT.dump_python(NewJudgement(project="demo", report=given), mode="json")
-        assert client.post("/api/judgements", json=body).status_code == 200
+        assert client.post("/api/v1/judgements", json=body).status_code == 200
     assert [body["exit_code"] for body in service.bodies()] == told
     assert all(body["url"].startswith("http://localhost/gates/") for body in service.bodies())
 
 
 def test_a_report_that_is_none_is_refused(client: httpx.Client) -> None:
-    answer = client.post("/api/judgements", json={"project": "demo", "report": {"findings": []}})
+    answer = client.post("/api/v1/judgements", json={"project": "demo", "report": {"findings": []}})
     assert answer.status_code == 422
     assert "report" in answer.json()["error"]

@@ -1,4 +1,4 @@
-"""LocalLab and RemoteLab answer alike: every test here runs against both."""
+"""LocalLab and Client answer alike: every test here runs against both."""
 
 import json
 from pathlib import Path

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from perflab.server.remote import RemoteLab
+from perflab.server.client import Client
 
 from .conftest import BASE, Files, Perflab
 
@@ -45,7 +45,7 @@ def test_a_server_serves_a_lab_until_it_is_interrupted(perflab: Perflab, files: 
             f"trace.json: a trace of demo at {BASE[:12]}, run 1\n",
             "",
         )
-        lab = RemoteLab(url)
+        lab = Client(url)
         with lab.trace_file(1) as file:
             assert file.read() == path.read_bytes()
         lab.close()

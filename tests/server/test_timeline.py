@@ -15,8 +15,8 @@ SAID = {"project": "demo", "commit": "4ead" * 10}
 def address(client: httpx.Client, files: Files) -> str:
     """The timeline of a trace of three steps with a matmul of 100 us and a relu of 10 us each."""
     trace = files.trace("trace.json", 100)
-    taken = client.post("/api/uploads", files={"file": ("trace.json", trace.read_bytes())}, data=SAID)
-    return f"/api/traces/{taken.json()['trace']}/timeline"
+    taken = client.post("/api/v1/uploads", files={"file": ("trace.json", trace.read_bytes())}, data=SAID)
+    return f"/api/v1/traces/{taken.json()['trace']}/timeline"
 
 
 def test_tile_is_compressed_and_known_again(client: httpx.Client, address: str) -> None:
@@ -91,6 +91,6 @@ def test_refusals(client: httpx.Client, address: str, path: str, status: int, se
 
 def test_timeline_of_an_unknown_trace_is_refused(client: httpx.Client) -> None:
     for path in ("?start=0&end=9&width=9", "/slices/0", "/search?name=a", "/totals?start=0&end=9"):
-        answer = client.get(f"/api/traces/7/timeline{path}")
+        answer = client.get(f"/api/v1/traces/7/timeline{path}")
         assert answer.status_code == 404
         assert answer.json() == {"error": "the lab has no trace 7; list the runs and their traces"}

@@ -40,7 +40,7 @@ ERRORS = {404: NotFound, 409: Ambiguous, 422: Refused}
 TIMEOUT = httpx.Timeout(10, read=600, write=600)
 
 
-class RemoteLab:
+class Client:
     """The same lab as LocalLab, asked over HTTP; raises what LocalLab raises, and Unreachable."""
 
     def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
@@ -86,7 +86,7 @@ class RemoteLab:
     def trace_file(self, id: int) -> BinaryIO:
         file = tempfile.TemporaryFile()
         try:
-            with self._client.stream("GET", f"{self._url}/api/traces/{id}/file") as response:
+            with self._client.stream("GET", f"{self._url}/api/v1/traces/{id}/file") as response:
                 if response.is_error:
                     response.read()
                     raise self._error(response)
@@ -148,7 +148,7 @@ class RemoteLab:
 
     def _send(self, method: str, route: str, **content: Any) -> httpx.Response:
         try:
-            response = self._client.request(method, f"{self._url}/api/{route}", **content)
+            response = self._client.request(method, f"{self._url}/api/v1/{route}", **content)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._unreachable(error) from error
         if response.is_error:
