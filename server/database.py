@@ -1,22 +1,23 @@
-"""Opening the lab's database: its engine, its transactions, its version."""
+"""Opening the lab's database: its engine, its transactions, its schema."""
 
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, insert, inspect, select
+from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
-from . import tables as t
+from . import migrations
 from .errors import LabRefused
 from .settings import Settings
 
 
 def open_engine(settings: Settings, *, create: bool) -> Engine:
-    """The engine of the lab's database, with the tables made where it is empty and `create` is true.
+    """The engine of the lab's database, with the tables made where it is empty and `create` is true, and brought up to
+    date where an earlier perflab made them.
 
     A connection with the execution option `writes` takes SQLite's write lock when its transaction begins.
     Raises LabRefused when there is no lab, when the folder is a file or cannot be written, when the database is not one
-    of ours or when it is of another version. Nothing is changed then.
+    of ours or when a later perflab made it. Nothing is changed then.
     """
     lab = settings.lab
     if lab.exists() and not lab.is_dir():
@@ -32,9 +33,7 @@ def open_engine(settings: Settings, *, create: bool) -> Engine:
             ) from error
     engine = _engine(settings)
     try:
-        if create:
-            _make_tables(engine)
-        _check_version(engine, lab)
+        _bring_up_to_date(engine, lab, create)
     except DBAPIError as error:
         engine.dispose()
         raise LabRefused(f"the database in {lab} cannot be used ({error.orig}); name another lab with --lab") from error
@@ -73,28 +72,38 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def _make_tables(engine: Engine) -> None:
+# Any number that other programs in a PostgreSQL database are not likely to lock.
+_MIGRATING = 0x7065_7266_6C61_62
+
+
+def _bring_up_to_date(engine: Engine, lab: Path, create: bool) -> None:
     with engine.connect() as connection:
-        if inspect(connection).get_table_names():
+        if _is_current(connection, lab, create):
             return
-        connection.rollback()
-        if engine.dialect.name == "sqlite":
-            # Stays with the file. It cannot be set inside a transaction, so it goes past SQLAlchemy.
+    sqlite = engine.dialect.name == "sqlite"
+    with engine.connect().execution_options(writes=True) as connection:
+        if sqlite:
+            # Neither can be set inside a transaction, so they go past SQLAlchemy. The first stays with the file; the
+            # second, since a table that a migration copies and drops would take along what refers to it.
             connection.connection.cursor().execute("PRAGMA journal_mode = WAL")
-    with engine.connect().execution_options(writes=True) as connection, connection.begin():
-        t.metadata.create_all(connection)
-        if not connection.scalar(select(func.count()).select_from(t.lab)):
-            connection.execute(insert(t.lab).values(schema_version=t.SCHEMA_VERSION))
+            connection.connection.cursor().execute("PRAGMA foreign_keys = OFF")
+        with connection.begin():
+            if not sqlite:
+                connection.execute(select(func.pg_advisory_xact_lock(_MIGRATING)))
+            if not _is_current(connection, lab, create):
+                migrations.upgrade(connection)
+        connection.invalidate()
 
 
-def _check_version(engine: Engine, lab: Path) -> None:
-    with engine.connect() as connection:
-        ours = inspect(connection).has_table(t.lab.name)
-        version = connection.scalar(select(t.lab.c.schema_version)) if ours else None
+def _is_current(connection: Connection, lab: Path, create: bool) -> bool:
+    """False where there is something to do; raises LabRefused for what is none of our labs, or of a later perflab."""
+    version = migrations.version_of(connection)
     if version is None:
+        if create and not inspect(connection).get_table_names():
+            return False
         raise LabRefused(f"the database in {lab} is not a perflab lab; name another folder with --lab")
-    if version != t.SCHEMA_VERSION:
-        advice = "upgrade perflab" if version > t.SCHEMA_VERSION else "upload its files to a new lab"
+    if version not in migrations.KNOWN:
         raise LabRefused(
-            f"the lab in {lab} is of version {version} and this perflab reads version {t.SCHEMA_VERSION}; {advice}"
+            f"the lab in {lab} is of schema {version} and this perflab knows up to {migrations.HEAD}; upgrade perflab"
         )
+    return version == migrations.HEAD

@@ -1,4 +1,4 @@
-"""The lab's tables, one schema for every database that SQLAlchemy speaks.
+"""The lab's tables, one schema for every database that SQLAlchemy speaks. A change here is a migration, too.
 
 project 1-n commit, branch, benchmark;  run = one execution at a commit on a machine, perhaps of a branch;
 run 1-n upload = a file as it came;  upload 1-1 trace, or 1-n result.
@@ -25,8 +25,6 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
 )
-
-SCHEMA_VERSION = 2
 
 
 class Utc(TypeDecorator[datetime]):
@@ -62,8 +60,6 @@ def _id() -> Column[int]:
 def _reference(table: str, *, nullable: bool = False, index: bool = False) -> Column[Any]:
     return Column(f"{table}_id", Id, ForeignKey(f"{table}.id"), nullable=nullable, index=index)
 
-
-lab = Table("lab", metadata, Column("schema_version", Integer, primary_key=True, autoincrement=False))
 
 project = Table("project", metadata, _id(), Column("name", String(200), nullable=False, unique=True))
 

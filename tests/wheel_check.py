@@ -3,9 +3,12 @@
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 
 from perflab import runtime as rt
+from perflab.server.settings import Settings
+from perflab.server.store import Store
 
 x = rt.tensor([1.0, 2.0], requires_grad=True)
 (x * x).sum().backward()
@@ -21,8 +24,13 @@ sources = [
 assert not sources, sources
 assert (site / "perflab/runtime/cuda/kernels/prelude.cuh").exists()
 
+with tempfile.TemporaryDirectory() as folder:  # its tables are made by the migrations
+    store = Store.open(Settings(Path(folder, "lab")), create=True)
+    assert store.projects() == []
+    store.close()
+
 usage = subprocess.run(
     [Path(sys.prefix, "bin", "perflab"), "--help"], capture_output=True, text=True, check=True
 ).stdout
 assert "gate" in usage, usage
-print("The wheel installs, computes a gradient, and answers perflab --help.")
+print("The wheel installs, computes a gradient, makes a lab, and answers perflab --help.")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from perflab.server.errors import LabRefused
+from perflab.server.migrations import HEAD
 from perflab.server.settings import Settings
 from perflab.server.store import Store
 
@@ -24,7 +25,7 @@ def test_a_lab_is_made_once_and_opened_again(settings: Settings) -> None:
         store.close()
     with closing(sqlite3.connect(settings.database)) as connection:
         assert connection.execute("pragma journal_mode").fetchone() == ("wal",)
-        assert connection.execute("select schema_version from lab").fetchall() == [(2,)]
+        assert connection.execute("select version_num from perflab_version").fetchall() == [(HEAD,)]
 
 
 def test_no_lab_is_made_to_read_from_it(settings: Settings) -> None:
@@ -53,16 +54,13 @@ def test_a_folder_inside_a_file_is_no_lab(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(("version", "advice"), [(3, "upgrade perflab"), (1, "upload its files to a new lab")])
-def test_a_lab_of_another_version_is_refused(settings: Settings, version: int, advice: str) -> None:
-    Store.open(settings, create=True).close()
+def test_a_lab_from_before_its_first_release_is_refused(settings: Settings) -> None:
+    settings.lab.mkdir()
     with closing(sqlite3.connect(settings.database)) as connection, connection:
-        connection.execute("update lab set schema_version = ?", (version,))
+        connection.execute("create table lab (schema_version integer)")
+        connection.execute("insert into lab values (1)")
     before = settings.database.read_bytes()
-    for create in (True, False):
-        assert refusal(settings, create=create) == (
-            f"the lab in {settings.lab} is of version {version} and this perflab reads version 2; {advice}"
-        )
+    assert refusal(settings) == f"the database in {settings.lab} is not a perflab lab; name another folder with --lab"
     assert settings.database.read_bytes() == before
 
 
