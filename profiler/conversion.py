@@ -6,7 +6,7 @@ the GIL and holding it begin and end anywhere, so they lie on a track of their o
 plus `GIL_TID`, and the argument `Thread` of its slices is the thread's tid.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,26 +114,16 @@ class _Conversion:
         self._modules: list[Json] = list(recording.strings)
         self._tracks = _Lookup()
         self._look_ahead(recording)
-        self._memory = (
-            MemoryTrack(
-                self._builder,
-                self._ns,
-                self._track(recording.pid),
-                recording.reserved,
-                recording.resident,
-                recording.allocated_bytes,
-                self._uses(recording),
-                recording.call_stacks.texts,
-            )
-            if memory
-            else None
-        )
+        self._memory: MemoryTrack | None = None
+        self._device_memory: DeviceMemory | None = None
+        if memory:
+            self._follow_memory(recording)
 
     def _look_ahead(self, recording: Recording) -> None:
         """Find out when each piece begins, which tracks there are, and which ops made nodes that ran."""
         pieces, made, ran, ran_number, edges = [], [_NONE], [_NONE], [_NONE], EdgeEnds()
         acquisitions, tasks, launches = [NOTHING], [NOTHING], [NOTHING]
-        streams, allocating = set[int](), set[int]()
+        streams, self._allocating = set[int](), set[int]()
         called = [np.empty((0, 4), dtype=np.int64)]
         for piece in cut(recording.events, recording.number):
             stretch = piece.whole()
@@ -151,7 +141,7 @@ class _Conversion:
             if np.any(kind == GIL):
                 acquisitions.append(stretch.at(kind == GIL))
             changes = ((kind == ALLOC) | (kind == FREE)) & (stretch["flags"] & DEVICE_MASK > 0)
-            allocating.update(np.unique(stretch["flags"][changes] & DEVICE_MASK).tolist())
+            self._allocating.update(np.unique(stretch["flags"][changes] & DEVICE_MASK).tolist())
             streams.update(np.unique(stretch["address"][kind == KERNEL]).tolist())
             if np.any(kind == LAUNCH):
                 launches.append(stretch.at((kind == LAUNCH) & (sequence > 0)))
@@ -190,13 +180,27 @@ class _Conversion:
         )
         names = (recording.devices, recording.strings, self._ops, self._dtypes)
         self._devices = DeviceTrack(self._builder, self._ns, *names, Stretch.joined(launches), streams)
-        uses = uses_of(*self._told(recording), on_devices=True) if allocating else None
-        of_memory = (recording.devices, recording.on_devices, allocating, uses)
-        self._device_memory = DeviceMemory(self._builder, self._ns, *of_memory)
         of_torch = (self._builder, self._ns, self._pid, self._track, events + self._gil.arrows)
         self._torch = TorchTrack(recording.torch, *of_torch) if recording.torch else None
         of_tasks = (recording.tasks, recording.strings, self._builder, self._ns, self._lane)
         self._tasks = TaskTrack(Stretch.joined(tasks), *of_tasks)
+
+    def _follow_memory(self, recording: Recording) -> None:
+        stacks = recording.call_stacks.texts
+        self._memory = MemoryTrack(
+            self._builder,
+            self._ns,
+            self._track(recording.pid),
+            recording.reserved,
+            recording.resident,
+            recording.allocated_bytes,
+            self._uses(recording, on_devices=False),
+            stacks,
+        )
+        if self._allocating:
+            uses = self._uses(recording, on_devices=True)
+            of_devices = (recording.devices, recording.on_devices, self._allocating, uses, stacks)
+            self._device_memory = DeviceMemory(self._builder, self._ns, *of_devices)
 
     def _costs(self, recording: Recording, cost: Cost, calls: NDArray[np.int64]) -> Json:
         """The costs of each op for each of its inputs' shapes: name, shapes, types, FLOPs, bytes."""
@@ -210,17 +214,14 @@ class _Conversion:
                 table[name, shapes] = [op, self._dims[shapes], self._types[shapes], flops, moved]
         return list(table.values())
 
-    def _told(
-        self, recording: Recording
-    ) -> tuple[Iterator[tuple[Stretch, Stretch, float]], range, list[str], Callable[[Int64s], Int64s]]:
-        numbers = range(recording.number, recording.number + sum(len(events) for _, events in recording.events))
-        return portions(self._pieces.copy(), self._ns), numbers, recording.strings, self._ns
-
-    def _uses(self, recording: Recording) -> MemoryUses:
+    def _uses(self, recording: Recording, on_devices: bool) -> MemoryUses:
         """What memory was for: one way through all events before they become a trace."""
-        uses = uses_of(*self._told(recording))
-        if earlier := uses.known_before(recording.strings):
-            self._builder.metadata[EARLIER_BLOCKS] = earlier
+        numbers = range(recording.number, recording.number + sum(len(events) for _, events in recording.events))
+        uses = uses_of(portions(self._pieces.copy(), self._ns), numbers, recording.strings, self._ns, on_devices)
+        if known := uses.known_before(recording.strings, recording.devices):
+            before = self._builder.metadata.setdefault(EARLIER_BLOCKS, [])
+            assert isinstance(before, list)
+            before += known
         return uses
 
     def pages(self) -> Pages:
@@ -242,6 +243,7 @@ class _Conversion:
             if self._memory:
                 on_cpu = (stretch["kind"] != ALLOC) & (stretch["kind"] != FREE) | (stretch["flags"] & DEVICE_MASK == 0)
                 self._memory.add(stretch.at(on_cpu), middle, self._tracks.of, until)
+            if self._device_memory:
                 self._device_memory.add(stretch, self._tracks.of)
             yield self._builder.take_page()
 

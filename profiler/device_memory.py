@@ -1,24 +1,24 @@
-"""Memory of devices on the timeline: each allocation and free as an instant, and what is allocated as a counter."""
+"""Memory of devices on the timeline: each allocation and free as an instant, and what is allocated as counters."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from .analysis.blocks import CATEGORIES, CATEGORY
+from .analysis.blocks import CATEGORIES, CATEGORY, DEVICE_TYPES, OTHER_DEVICE, STACK
 from .analysis.ops import MEMORY
 from .builder import TraceBuilder
+from .causes import stack_of
 from .events import ALLOC, DEVICE_MASK, FREE, POOL_SHIFT
+from .events import STACK as STACK_EVENT
+from .memory_held import HeldByCategory
 from .memory_uses import MemoryUses
 from .stretches import Stretch
-from .trace import Int64s, Track
-
-# PyTorch's numbers of device types; 20 is that of backends it does not know.
-TYPES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12, "sim": 20}
+from .trace import Int64s, Json, Track
 
 
 class DeviceMemory:
     """Adds what changed to a builder, stretch by stretch. devices: names by number; allocated: bytes on each of those
-    with memory in use when the recording began; uses: what memory was for.
+    with memory in use when the recording began; uses: what memory was for; stacks: Python's, by number.
     """
 
     def __init__(
@@ -28,20 +28,36 @@ class DeviceMemory:
         devices: Sequence[str],
         allocated: Mapping[int, int],
         used: set[int],
-        uses: MemoryUses | None,
+        uses: MemoryUses,
+        stacks: list[Json],
     ) -> None:
-        self._builder, self._ns, self._devices, self._uses = builder, ns, devices, uses
+        self._builder, self._ns, self._devices, self._uses, self._stacks = builder, ns, devices, uses, stacks
         self._allocated = {number: allocated.get(number, 0) for number in used}
-        self._tracks = {number: builder.track(Track(number, 0, "stream 0", devices[number])) for number in sorted(used)}
+        self._tracks, self._held = dict[int, int](), dict[int, HeldByCategory]()
+        for number in sorted(used):
+            track = self._tracks[number] = builder.track(Track(number, 0, "stream 0", devices[number]))
+            earlier = [block for block in uses.earlier if block.device == number]
+            held = HeldByCategory(builder, track, self._name(number), self._allocated[number], earlier)
+            self._held[number] = held
+        self._begun = False
+
+    def _name(self, number: int) -> str:
+        """With the device's: counters of one name are one curve."""
+        return f"Allocated {self._devices[number]}"
 
     def add(self, stretch: Stretch, tracks: Callable[[Int64s], Int64s]) -> None:
         """What was allocated and freed in a stretch; tracks: of threads."""
+        if not self._begun:
+            for held in self._held.values():
+                held.begin(0)
+            self._begun = True
         kind, device = stretch["kind"], stretch["flags"] & DEVICE_MASK
         changed = ((kind == ALLOC) | (kind == FREE)) & (device > 0)
+        stacks = stretch.at(kind == STACK_EVENT)
         for number in np.unique(device[changed]).tolist():
-            self._add(number, stretch.at(changed & (device == number)), tracks)
+            self._add(number, stretch.at(changed & (device == number)), stacks, tracks)
 
-    def _add(self, number: int, changes: Stretch, tracks: Callable[[Int64s], Int64s]) -> None:
+    def _add(self, number: int, changes: Stretch, stacks: Stretch, tracks: Callable[[Int64s], Int64s]) -> None:
         builder = self._builder
         changes = changes.at(np.argsort(changes["t0"], kind="stable"))
         sign = np.where(changes["kind"] == ALLOC, 1, -1)
@@ -49,9 +65,9 @@ class DeviceMemory:
         total = self._allocated[number] + np.cumsum(size)
         self._allocated[number] = int(total[-1])
         time = self._ns(changes["t0"])
-        # with its name: counters of one name are one curve
-        name = builder.string(f"Allocated {self._devices[number]}")
-        builder.counters(time, self._tracks[number], name, total)
+        builder.counters(time, self._tracks[number], builder.string(self._name(number)), total)
+        of_use = self._uses.category(changes.number)
+        self._held[number].change(time, of_use, size)
         category = builder.string("cpu_instant_event")
         first = builder.instants(time, tracks(changes.thread), builder.string(MEMORY), category)
         handles = np.arange(first, first + len(changes))
@@ -61,14 +77,16 @@ class DeviceMemory:
             ("Bytes", size),
             ("Asked Bytes", asked),
             ("Total Allocated", total),
-            ("Device Type", np.full(len(changes), TYPES.get(kind, 20))),
+            ("Device Type", np.full(len(changes), DEVICE_TYPES.get(kind, OTHER_DEVICE))),
             ("Device Id", np.full(len(changes), int(index))),
             ("Stream", changes["sequence"].astype(np.int64)),
         ):
             builder.instant_args(key, handles, values)
         taken = sign > 0
-        if self._uses is not None and taken.any():
-            of_use = self._uses.category(changes.number[taken])
-            builder.instant_args(CATEGORY, handles[taken], of_use, table=list(CATEGORIES))
+        builder.instant_args(CATEGORY, handles[taken], of_use[taken], table=list(CATEGORIES))
+        stack = np.zeros(len(changes), dtype=np.int64)
+        stack[taken] = stack_of(changes.at(taken), stacks)
+        if stack.any():
+            builder.instant_args(STACK, handles[stack > 0], stack[stack > 0], table=self._stacks)
         pool = changes["flags"].astype(np.int64) >> POOL_SHIFT
         builder.instant_args("Pool", handles[pool > 0], pool[pool > 0])

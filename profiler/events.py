@@ -9,7 +9,8 @@ sequence    op: number of the backward node that it made, 0 none; node: its numb
             and task_wait: number of the task; launch, kernel: number of the launch, 0 for one that waits.
 address     launch, kernel: number of the stream, from bit 32 on of the device. alloc, free, use: the block. edge:
             number of the node that it leads to, or which leaf. leaf: which one; bytes: where its gradient lies.
-use         tells what a block is for; stack follows the event at which Python's stack was the one of number `name`.
+use         tells what a block is for; t1: on a device, its bytes, rounded up.
+stack       follows the event at which Python's stack was the one of number `name`.
 """
 
 import numpy as np

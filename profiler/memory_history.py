@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .analysis.blocks import EARLIER
+from .analysis.blocks import DEVICE_TYPES, EARLIER
 from .analysis.ops import MEMORY
-from .device_memory import TYPES
 from .errors import TraceFormatError
 from .importers import read as read_trace
 from .importers import torch_snapshot
@@ -23,7 +22,7 @@ from .importers.torch_snapshot import SEGMENT
 from .trace import Args, Int64s, Trace
 
 UNKNOWN = -1
-_DEVICES = {number: kind for kind, number in TYPES.items()}
+_DEVICES = {number: kind for kind, number in DEVICE_TYPES.items()}
 
 
 class Kind(IntEnum):

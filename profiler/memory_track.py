@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .analysis.blocks import CATEGORIES, CATEGORY, EARLIER, STACK
+from .analysis.blocks import CATEGORIES, CATEGORY, STACK
 from .analysis.memory import RESIDENT
 from .analysis.ops import MEMORY
 from .builder import TraceBuilder
 from .causes import stack_of
 from .events import ALLOC, FREE, OUTPUT_ALLOCATED
 from .events import STACK as STACK_EVENT
+from .memory_held import HeldByCategory
 from .memory_uses import MemoryUses
 from .stretches import Stretch, kernel_begins
 from .trace import Int64s, Json
@@ -46,11 +46,7 @@ class MemoryTrack:
         self._shown = self._resident_shown = 0  # samples
         self._allocated = allocated
         self._uses, self._stacks = uses, stacks
-        self._held = np.zeros(len(CATEGORIES), dtype=np.int64)  # by category
-        for block in uses.earlier:
-            self._held[CATEGORIES.index(block.category)] += block.bytes
-        self._held[CATEGORIES.index(EARLIER)] += allocated - self._held.sum()
-        self._counters = np.array([builder.string(f"Allocated: {word}") for word in CATEGORIES], dtype=np.int64)
+        self._held = HeldByCategory(builder, main, "Allocated", allocated, uses.earlier)
         self._categories: list[Json] = list(CATEGORIES)
 
     def add(self, stretch: Stretch, middle: Stretch, tracks: Callable[[Int64s], Int64s], until: float) -> None:
@@ -65,7 +61,7 @@ class MemoryTrack:
         builder.counters(times, self._main, builder.string(RESIDENT), values)
         if first == 0 < self._shown:
             builder.counters(self._sampled[0], self._main, allocated_counter, self._allocated)
-            builder.counters(self._sampled[0], self._main, self._counters[self._held > 0], self._held[self._held > 0])
+            self._held.begin(int(self._sampled[0]))
         kind = stretch["kind"]
         taken, given = stretch.at(kind == ALLOC), stretch.at(kind == FREE)
         outputs = middle.at(middle["flags"] & OUTPUT_ALLOCATED > 0)
@@ -83,7 +79,7 @@ class MemoryTrack:
         self._allocated = int(allocated[-1])
         builder.counters(time, self._main, allocated_counter, allocated)
         category = self._uses.category(changes.number)
-        builder.counters(time, self._main, self._counters[category], self._held_after(category, size))
+        self._held.change(time, category, size)
         instant = builder.string("cpu_instant_event")
         first = builder.instants(time, tracks(changes.thread), builder.string(MEMORY), instant)
         handles = np.arange(first, first + len(time))
@@ -96,12 +92,3 @@ class MemoryTrack:
         if len(self._sampled):
             known = np.maximum(np.searchsorted(self._sampled, time, side="right") - 1, 0)
             builder.instant_args("Total Reserved", handles, self._reserved[known])
-
-    def _held_after(self, category: NDArray[np.uint8], size: Int64s) -> Int64s:
-        """The bytes of its category in use after each change."""
-        held = np.empty_like(size)
-        for code in np.unique(category).tolist():
-            rows = np.flatnonzero(category == code)
-            held[rows] = self._held[code] + np.cumsum(size[rows])
-            self._held[code] = held[rows[-1]]
-        return held

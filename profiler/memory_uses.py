@@ -43,23 +43,27 @@ _RANK_OF_USE[[USE_PARAMETER, USE_STATE, USE_GRADIENT, USE_INPUT, USE_SAVED]] = r
 
 @dataclass(slots=True)
 class _Open:
-    """A block that is there: the number of the event that allocated it, -1 where it was there before."""
+    """A block that is there: the number of the event that allocated it, -1 where it was there before; `bytes` are what
+    totals count, on devices those of its block.
+    """
 
     number: int
     rank: int
     on_graph: bool
     bytes: int
     module: int
+    device: int
 
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """A block that was there when the recording began; `module` is a string's id."""
+    """A block that was there when the recording began; `module` is a string's id, `device` a number."""
 
     address: int
     bytes: int
     category: str
     module: int
+    device: int
 
 
 class MemoryUses:
@@ -121,10 +125,13 @@ class MemoryUses:
         """The places in CATEGORIES of what events of these numbers allocated or freed."""
         return self._category[numbers - self._first]
 
-    def known_before(self, strings: Sequence[str]) -> list[Json]:
-        """Of the blocks that were there before and of which more is known: address, bytes, category, module."""
+    def known_before(self, strings: Sequence[str], devices: Sequence[str]) -> list[Json]:
+        """Of the blocks that were there before and of which more is known: address, bytes, category, module, device."""
         known = [block for block in self.earlier if block.category != EARLIER]
-        return [[block.address, block.bytes, block.category, strings[block.module]] for block in known]
+        return [
+            [block.address, block.bytes, block.category, strings[block.module], devices[block.device]]
+            for block in known
+        ]
 
     def _rank_of_new(self, events: Stretch, time: Int64s) -> Int64s:
         rank = np.full(len(events), _KEPT)
@@ -156,8 +163,11 @@ class MemoryUses:
         left = np.flatnonzero(~whole)
         at = first[left]
         number = np.where(is_new[at], events.number[at], -1)
-        size = np.where(what[at] == _SUMS, 0, events["bytes"][at])  # a sum's is an address
-        columns = (address[at], free[left], number, lowest[left], on_graph[at], size, scope[left])
+        counted = events["t1" if self._on_devices else "bytes"][at]
+        size = np.where(what[at] == _SUMS, 0, counted)  # a sum has an address there
+        flags = events["flags"][at].astype(np.int64)
+        device = np.where(what[at] == _USES, flags >> 8, flags & DEVICE_MASK) if self._on_devices else 0 * flags
+        columns = (address[at], free[left], number, lowest[left], on_graph[at], size, scope[left], device)
         for place, freed_by, *block in zip(*(column.tolist() for column in columns), strict=True):
             self._carry(place, _Open(*block), freed_by)
 
@@ -176,7 +186,7 @@ class MemoryUses:
         elif before is not None:
             block = _Open(
                 before.number, min(before.rank, block.rank), before.on_graph, before.bytes or block.bytes,
-                before.module or block.module,
+                before.module or block.module, before.device or block.device,
             )  # fmt: skip
         if free >= 0:
             self._category[free - self._first] = self._close(address, block)
@@ -190,7 +200,7 @@ class MemoryUses:
         if block.number >= 0:
             self._category[block.number - self._first] = code
         elif block.bytes:
-            self.earlier.append(Earlier(address, block.bytes, CATEGORIES[code], block.module))
+            self.earlier.append(Earlier(address, block.bytes, CATEGORIES[code], block.module, block.device))
         return code
 
 

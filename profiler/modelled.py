@@ -1,7 +1,7 @@
 """What a recording in modelled time may hold: nothing of the machine that it was made on, so that every run's is equal.
 
 Left out are the GIL, collections of garbage, the process's memory, and the threads that computed the results. Threads
-are numbered from 1, as are nodes, launches and leaves in the order in which they appear.
+are numbered from 1, as are nodes, launches, leaves and addresses of devices' memory in the order in which they appear.
 """
 
 from dataclasses import replace
@@ -21,7 +21,9 @@ from .events import (
     NODE,
     OP,
     OUTPUT_ALLOCATED,
+    STACK,
     TO_LEAF,
+    USE,
 )
 from .gil_track import GilRecord
 from .recording import Recording
@@ -59,6 +61,8 @@ def modelled(recording: Recording, workers: set[int]) -> Recording:
 def _kept(events: NDArray[np.void]) -> NDArray[np.void]:
     kind = events["kind"]
     of_host = ((kind == ALLOC) | (kind == FREE)) & (events["flags"] & DEVICE_MASK == 0)
+    of_host |= (kind == USE) & (events["flags"] <= DEVICE_MASK)
+    of_host[1:] |= of_host[:-1] & (kind[1:] == STACK)
     kept: NDArray[np.void] = events[(kind > 0) & (kind != GIL) & ~of_host]
     kept["flags"][kept["kind"] == OP] &= np.uint16(~OUTPUT_ALLOCATED & 0xFFFF)
     return kept
@@ -69,7 +73,8 @@ def _number(events: NDArray[np.void]) -> None:
     nodes = [("sequence", np.isin(kind, (OP, NODE, EDGE))), ("address", (kind == EDGE) & ~to_leaf)]
     launches = [("sequence", np.isin(kind, (LAUNCH, KERNEL)))]
     leaves = [("address", (kind == LEAF) | to_leaf)]
-    for places, by_value in ((nodes, True), (launches, True), (leaves, False)):
+    memory = [("address", np.isin(kind, (ALLOC, FREE, USE))), ("bytes", kind == LEAF)]
+    for places, by_value in ((nodes, True), (launches, True), (leaves, False), (memory, False)):
         _rank(events, places, by_value)
     events["address"][kind == OP] = 0
 

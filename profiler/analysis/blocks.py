@@ -15,7 +15,11 @@ from .parts import bounds, part_covers, step_thread
 CATEGORY = "Category"  # argument of a `[memory]` instant: one of CATEGORIES
 CATEGORIES = ("parameter", "gradient", "optimizer_state", "activation", "input", "temporary", "other", "before")
 EARLIER = "before"  # the category of what was allocated before the trace began, where no more is known
-EARLIER_BLOCKS = "memoryBefore"  # in the metadata: address, bytes, category and module of what was there before
+EARLIER_BLOCKS = "memoryBefore"  # in the metadata: address, bytes, category, module, device of what was there before
+# PyTorch's numbers of device types, and that of backends which it does not know
+DEVICE_TYPES = {"cpu": 0, "cuda": 1, "hip": 6, "xpu": 12, "sim": 20}
+OTHER_DEVICE = 20
+_DEVICES = 1024  # of one type at most
 _CODE = {name: code for code, name in enumerate(CATEGORIES)}
 NEVER = np.iinfo(np.int64).max
 STACK = "Call stack"  # argument of an op, and of an instant of an allocation outside of ops
@@ -72,7 +76,7 @@ def blocks(trace: Trace) -> Blocks:
     it outlives the pass. Born in the optimizer's step: optimizer_state where it outlives the step of the loop. Born
     while waiting for data: an input.
     """
-    rows = changes(trace)
+    device, rows = _changes(trace)
     args, count = trace.instant_args, len(trace.instants)
     size, address = (args[key].dense(count)[rows] if key in args else np.zeros_like(rows) for key in ("Bytes", "Addr"))
     total = args["Total Allocated"].dense(count)[rows] if "Total Allocated" in args else np.cumsum(size)
@@ -88,7 +92,7 @@ def blocks(trace: Trace) -> Blocks:
     stray &= size < 0
     born = np.flatnonzero(size > 0)
     of_slice, names = modules(trace)
-    known = _known_before(trace, np.flatnonzero(stray), address, names)
+    known = _known_before(trace, device, np.flatnonzero(stray), address, names)
     rest = np.flatnonzero(stray)
     rest = rest[~np.isin(rest, known.died)]
     time = trace.instants.time[rows]
@@ -127,14 +131,19 @@ class _Before:
     category: Int64s
 
 
-def _known_before(trace: Trace, strays: Int64s, address: Int64s, modules: list[str]) -> _Before:
-    """They go with the first free of their address that no allocation came before. Adds to `modules`."""
+def _known_before(trace: Trace, device: int, strays: Int64s, address: Int64s, modules: list[str]) -> _Before:
+    """Those of a device. They go with the first free of their address that no allocation came before.
+
+    Adds to `modules`.
+    """
     told = trace.metadata.get(EARLIER_BLOCKS)
     table = told if isinstance(told, list) else []
     first = dict(zip(address[strays[::-1]].tolist(), strays[::-1].tolist(), strict=True))
     numbers = {name: number for number, name in enumerate(modules)}
     columns: list[tuple[int, int, int, int]] = []
-    for place, size, category, module in table:
+    for place, size, category, module, name in table:
+        if _device(name) != device:
+            continue
         if module and module not in numbers:
             numbers[module] = len(modules)
             modules.append(module)
@@ -156,17 +165,27 @@ def _tell(trace: Trace, born: Int64s, category: Int64s) -> None:
 
 def changes(trace: Trace) -> Int64s:
     """The `[memory]` instants of the device whose total is the highest; all where no device is told."""
+    return _changes(trace)[1]
+
+
+def _device(name: str) -> int:
+    """The number that stands for a device here, 0 for the CPU."""
+    kind, _, index = name.partition(":")
+    return _DEVICES * DEVICE_TYPES.get(kind, OTHER_DEVICE) + int(index or 0)
+
+
+def _changes(trace: Trace) -> tuple[int, Int64s]:
+    """The device that `changes` chooses, and these."""
     instants, args = trace.instants, trace.instant_args
     rows = np.flatnonzero(instants.name == trace.string_id(MEMORY))
     if not len(rows) or "Total Allocated" not in args:
-        return rows
+        return 0, rows
     device = np.zeros(len(instants), dtype=np.int64)
     for key in ("Device Type", "Device Id"):
         if key in args:
-            device = device * 1024 + args[key].dense(len(instants))
+            device = device * _DEVICES + args[key].dense(len(instants))
     highest = rows[np.argmax(args["Total Allocated"].dense(len(instants))[rows])]
-    chosen: Int64s = rows[device[rows] == device[highest]]
-    return chosen
+    return int(device[highest]), rows[device[rows] == device[highest]]
 
 
 def _categories(trace: Trace, found: Blocks) -> Int64s:

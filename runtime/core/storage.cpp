@@ -51,6 +51,7 @@ void record_use(const Storage* s, MemoryUse use, uint32_t scope) {
   e.t0 = e.t2 = ticks();
   e.kind = kUse, e.flags = static_cast<uint16_t>(use | s->device << 8), e.scope = scope;
   e.address = reinterpret_cast<uint64_t>(s->data), e.bytes = s->bytes;
+  if (s->block) e.t1 = static_cast<int64_t>(s->block->bytes);
 }
 
 Storage* make_storage(size_t bytes, bool quiet) {

@@ -10,14 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
+from perflab import runtime as rt
 from perflab.benchmarks import formats
-from perflab.benchmarks.char_lm import RECORDED, WARM_UP, text, train
+from perflab.benchmarks.char_lm import CONTEXT, HIDDEN, RECORDED, WARM_UP, WIDTH, text, train
 from perflab.profiler import chrome
+from perflab.profiler.analysis.blocks import CATEGORIES, blocks
+from perflab.profiler.analysis.memory import memory_peak
 from perflab.profiler.analysis.steps import steps
 
 from ..profiler.same import told
 
 STEPS = 80
+DEVICE = "sim:4"
 
 
 def test_the_text_is_long_and_its_characters_few() -> None:
@@ -79,8 +83,63 @@ def test_its_trace_is_strict_sorted_balanced_and_comes_back_the_same(tmp_path: P
     assert told(chrome.read(tmp_path / "again.json")) == told(trace)
 
 
-def test_the_model_learns_the_same_on_the_simulated_device() -> None:
+def test_the_model_learns_the_same_on_the_simulated_device(tmp_path: Path) -> None:
     n = WARM_UP + RECORDED + 4
     here, _ = train("base", n, None)
-    there, _ = train("base", n, None, "sim:4")
+    there, _ = train("base", n, tmp_path / "trace.json.gz", DEVICE)
     assert here == there and len(here) == n and there[-1] < there[0]
+    trace = chrome.read(tmp_path / "trace.json.gz")
+    number = rt.device(DEVICE).number
+    streams = [row for row, track in enumerate(trace.tracks) if track.pid == number]
+    assert [(trace.tracks[row].process, trace.tracks[row].name) for row in streams] == [(DEVICE, "stream 0")]
+
+    # the kernels are on the stream's track, and an arrow leads to each from its launch
+    slices, flows = trace.slices, trace.flows
+    work = np.flatnonzero(np.isin(slices.track, streams))
+    names = Counter(trace.name_of(work))
+    assert names["matmul_native_float32 (sim)"] == 6 * (RECORDED - 1)  # two forward, and the gradients of their inputs
+    assert names["Memcpy HtoD (sim)"] == 2 * (RECORDED - 1) and names["Memcpy DtoH (sim)"] == RECORDED - 1
+    arrows = flows.name == trace.string_id("ac2g")
+    assert sorted(flows.target[arrows].tolist()) == work.tolist()
+    assert set(trace.name_of(flows.source[arrows])) == {"simLaunchKernel", "simMemcpyAsync"}
+
+    # memory by category adds up to all of it, and is what the model and the optimizer hold
+    parameters = sum(_blocks_of(text()[1]))
+    _, total = trace.counter(f"Allocated {DEVICE}")
+    curves = {word: trace.counter(f"Allocated {DEVICE}: {word}") for word in CATEGORIES}
+    held = {word: int(value[-1]) for word, (_, value) in curves.items() if len(value)}
+    assert sum(held.values()) == total[-1]
+    assert (held["parameter"], held["optimizer_state"], held["gradient"]) == (parameters, 2 * parameters, parameters)
+    assert {"activation", "input", "temporary"} <= set(held)
+    assert blocks(trace).total.tolist() == total.astype(int).tolist()
+    peak = memory_peak(trace)
+    assert peak is not None and sum(peak.by_category.values()) == total.max()
+
+
+def _blocks_of(characters: int) -> list[int]:
+    """Bytes of the blocks in which the parameters lie."""
+    sizes = [characters * WIDTH, HIDDEN * CONTEXT * WIDTH, HIDDEN, characters * HIDDEN, characters]
+    return [-(-4 * size // 512) * 512 for size in sizes]
+
+
+MODELLED = """
+import sys
+from pathlib import Path
+from perflab.benchmarks.char_lm import RECORDED, WARM_UP, train
+from perflab.runtime import sim
+with sim.modelled("H100"):
+    train("base", WARM_UP + RECORDED + 1, Path(sys.argv[1]), "sim:0")
+"""
+
+
+def test_its_traces_in_modelled_time_are_equal_in_every_run(tmp_path: Path) -> None:
+    files = [tmp_path / f"{run}.json" for run in range(2)]
+    for file in files:
+        done = subprocess.run([sys.executable, "-c", MODELLED, file], capture_output=True, text=True, timeout=240)
+        assert (done.returncode, done.stderr) == (0, "")
+    assert files[0].read_bytes() == files[1].read_bytes()
+    trace = chrome.read(files[0])
+    places = set(trace.instant_args["Addr"].dense(len(trace.instants)).tolist())
+    assert max(places) < 200  # numbers, not addresses
+    _, value = trace.counter("Allocated sim:0: parameter")
+    assert value[-1] == sum(_blocks_of(text()[1]))

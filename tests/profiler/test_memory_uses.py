@@ -227,8 +227,10 @@ def test_what_was_there_before_is_known_by_its_use() -> None:
         ],
         allocated_bytes=300,
     )  # fmt: skip
-    assert trace.metadata["memoryBefore"] == [[192, 40, "activation", ""], [256, 50, "optimizer_state", ""],
-                                              [64, 100, "parameter", "Net.fc"]]  # fmt: skip
+    assert trace.metadata["memoryBefore"] == [
+        [192, 40, "activation", "", "cpu"], [256, 50, "optimizer_state", "", "cpu"],
+        [64, 100, "parameter", "Net.fc", "cpu"],
+    ]  # fmt: skip
     found = blocks(trace)
     assert categories(trace) == [
         (1, "other"), (7, "temporary"), (40, "activation"), (50, "optimizer_state"), (100, "parameter"), (30, "before"),

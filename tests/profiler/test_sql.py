@@ -204,7 +204,8 @@ def test_what_duckdb_does_not_limit_is_stopped_with_its_process(size: int) -> No
 
 
 def test_memory_is_a_row_for_each_block() -> None:
-    builder = TraceBuilder({"memoryBefore": [[64, 100, "parameter", "Net.fc"]]})
+    before = ((64, 100, "parameter", "Net.fc", "cpu"), (64, 5, "parameter", "Net.fc", "sim:0"))
+    builder = TraceBuilder({"memoryBefore": [list(block) for block in before]})
     track = Track(7, 1, "main", "python")
     builder.slice("add", 0, 20, track=track, category="cpu_op", args={"Module Hierarchy": "Net.act"})
     for time, address, size, more in ((5, 128, 30, {"Category": "activation"}), (40, 192, 8, {}), (50, 128, -30, {})):
