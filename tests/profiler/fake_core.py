@@ -19,10 +19,10 @@ class FakeCore:
     def __init__(self) -> None:
         self.now = 0
         self.recording = False
-        self.events: list[tuple[int, ...]] = []
+        self.events: list[tuple[int, ...]] = []  # the thread first
         self.strings = [""]
         self.starts = self.allowed = 0
-        self.of_another: list[tuple[int, ...]] = []  # events of a second thread
+        self.lock = threading.Lock()  # event loops that other tests left push too
 
     def recorder_start(self, max_events: int) -> None:
         assert not self.recording
@@ -44,14 +44,12 @@ class FakeCore:
         self.recording = False
 
     def recorder_drain(self) -> list[tuple[int, Any]]:
-        drained = []
-        for thread, events in ((threading.get_native_id(), self.events), (1, self.of_another)):
-            array = np.zeros(len(events), dtype=EVENT)
-            for row, values in zip(array, events, strict=True):
-                row["kind"], row["name"], row["t0"], row["t2"], row["sequence"] = values
-            drained.append((thread, array))
-        self.events, self.of_another = [], []
-        return drained
+        with self.lock:
+            events, self.events = self.events, []
+        by_thread: dict[int, list[tuple[int, ...]]] = {}
+        for thread, *event in events:
+            by_thread.setdefault(thread, []).append(tuple(event))
+        return [(thread, _as_array(own)) for thread, own in by_thread.items()]
 
     def recorder_dropped(self) -> int:
         return 0
@@ -64,8 +62,12 @@ class FakeCore:
         return self.now
 
     def recorder_push(self, kind: int, name_id: int, t0: int, t2: int, sequence: int) -> None:
-        if self.recording:
-            self.events.append((kind, name_id, t0, t2, sequence))
+        self.push_of(threading.get_native_id(), kind, name_id, t0, t2, sequence)
+
+    def push_of(self, thread: int, *event: int) -> None:
+        with self.lock:
+            if self.recording:
+                self.events.append((thread, *event))
 
     def recorder_is_started(self) -> bool:
         return self.recording
@@ -109,8 +111,15 @@ class FakeCore:
         self.recorder_push(OP, number, self.recorder_ticks(), self.recorder_ticks(), 0)
 
     def others_op(self, number: int) -> None:
-        if self.recording:
-            self.of_another.append((OP, number, self.recorder_ticks(), self.recorder_ticks(), 0))
+        """An op in another thread."""
+        self.push_of(1, OP, number, self.recorder_ticks(), self.recorder_ticks(), 0)
+
+
+def _as_array(events: list[tuple[int, ...]]) -> Any:
+    array = np.zeros(len(events), dtype=EVENT)
+    for row, values in zip(array, events, strict=True):
+        row["kind"], row["name"], row["t0"], row["t2"], row["sequence"] = values
+    return array
 
 
 class FakeGilRecorder:
