@@ -1,5 +1,6 @@
 """The numbers and the sentence at the head of a page."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -11,6 +12,7 @@ from perflab.profiler.analysis.memory import MemoryCurve
 from perflab.profiler.analysis.steps import Step
 
 from . import units
+from .project_views import OverviewView
 from .views import CompareView, VerdictRow
 
 CULPRITS = 3
@@ -67,6 +69,21 @@ def _span_stat(span_ns: int, steps: Sequence[Step]) -> Stat:
         return Stat("step", units.duration(durations[0]), "one step")
     spread = f"{units.duration(min(durations))} to {units.duration(max(durations))}, {len(steps)} steps"
     return Stat("step, median", units.duration(median(durations)), spread)
+
+
+def overview_stats(view: OverviewView) -> list[Stat]:
+    """How many series got worse, better, drift or are stale, and how much was measured."""
+    counts = Counter(row.state for row in view.series)
+    scope = f"in {min(len(view.commits), view.lately)} commits"
+    newest = view.commits[-1].created if view.commits else None
+    return [
+        Stat("got worse", units.whole(counts["worse"]), scope, "worse" if counts["worse"] else ""),
+        Stat("got better", units.whole(counts["better"]), scope, "better" if counts["better"] else ""),
+        Stat("drift", units.whole(counts["drift"]), "step by step", "worse" if counts["drift"] else ""),
+        Stat("stale", units.whole(counts["stale"] + len(view.missing)), "not measured any more"),
+        Stat("series", units.whole(len(view.series)), f"{units.whole(counts['steady'])} steady"),
+        Stat("commits measured", units.whole(len(view.commits)), f"newest {newest:%Y-%m-%d %H:%M}" if newest else ""),
+    ]
 
 
 def compare_stats(diff: TraceDiff) -> list[Stat]:

@@ -1,8 +1,10 @@
 """The pages of the dashboard: what a page is given in, its HTML out."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
+from math import log
 from pathlib import Path
 from statistics import median
 
@@ -13,8 +15,9 @@ from perflab.profiler.memory_snapshot import Segment
 from perflab.profiler.replay import Replay
 from perflab.profiler.report.section import Section
 
-from . import assets, blockmap, compare, graph, headline, intervals, replay, series, stepchoice, theme, units
+from . import assets, blockmap, compare, graph, headline, intervals, replay, series, sparkline, stepchoice, theme, units
 from .errors import StepNotFound
+from .project_views import Event, OverviewView, ProjectRow, SeriesListView
 from .study import study
 from .views import (
     CompareView,
@@ -23,7 +26,6 @@ from .views import (
     RunRow,
     RunsView,
     RunView,
-    SeriesLink,
     SeriesView,
     TraceView,
     VerdictRow,
@@ -31,13 +33,60 @@ from .views import (
 
 TEMPLATES = Path(__file__).parent / "templates"
 SERIES_LIMIT = 12
+TILE_LIMIT = 60
+# As git writes a commit that there is not.
+NO_COMMIT = "0" * 40
+# The pages of a project, and where they are.
+SECTIONS = {
+    "Overview": "/",
+    "Benchmarks": "/grid",
+    "Series": "/series",
+    "Runs": "/runs",
+    "Compare": "/compare",
+    "Gates": "/gates",
+}
+# What lists say of a series.
+STATES = {
+    "worse": "worse",
+    "drift": "drifts",
+    "better": "better",
+    "steady": "steady",
+    "stale": "stale",
+    "young": "too young",
+}
+
+
+def projects_page(projects: Sequence[ProjectRow], section: str = "Overview") -> str:
+    """The projects of the lab, each with the way to that page of it."""
+    return _render("projects.html", section=section, projects=projects, page=SECTIONS[section])
+
+
+def overview_page(view: OverviewView) -> str:
+    """A project at a glance: what changed, how each series stands, what drifts, what is stale, the latest runs."""
+    return _render(
+        "overview.html",
+        section="Overview",
+        project=view.project,
+        view=view,
+        stats=headline.overview_stats(view),
+        tones=[_tone(event) for event in view.events],
+        drifts=sorted((row for row in view.series if row.state == "drift"), key=lambda row: abs(log(row.ratio or 1))),
+        stale=[row for row in view.series if row.state == "stale"],
+        tile_limit=TILE_LIMIT,
+    )
+
+
+def _tone(event: Event) -> str:
+    if event.moved:
+        return "worse" if any(moved.worse for moved in event.moved) else "better"
+    return {"regression": "worse", "passed": "better"}.get(event.result, "")
 
 
 def runs_page(view: RunsView) -> str:
     """The list of runs, newest first."""
     # The newest commit is head; the one before it in its project is what it is most often compared with.
     before = (at for at, run in enumerate(view.runs) if _is_other_commit(run, view.runs[0]))
-    return _render("runs.html", section="Runs", view=view, base_index=next(before, 1))
+    return _render("runs.html", section="Runs", project=view.project or "", view=view, base_index=next(before, 1))
 
 
 def _is_other_commit(run: RunRow, newest: RunRow) -> bool:
@@ -46,7 +95,7 @@ def _is_other_commit(run: RunRow, newest: RunRow) -> bool:
 
 def run_page(view: RunView) -> str:
     """One run: its traces and results."""
-    return _render("run.html", section="Runs", view=view)
+    return _render("run.html", section="Runs", project=view.run.project, view=view)
 
 
 def trace_page(view: TraceView) -> str:
@@ -63,6 +112,7 @@ def trace_page(view: TraceView) -> str:
         "trace.html",
         found.figures,
         section="Runs",
+        project=view.run.project,
         view=view,
         study=found,
         timeline_data=_in_script(json.dumps(found.timeline.data(f"/api/v1/traces/{view.id}/timeline", window))),
@@ -80,6 +130,7 @@ def compare_page(view: CompareView | None) -> str:
         "compare.html",
         {"ops": compare.figure(view.diff).to_json(validate=False)} if view.diff and changed else {},
         section="Compare",
+        project=view.head.project,
         view=view,
         headline=headline.compare_sentence(view),
         stats=headline.compare_stats(view.diff) if view.diff else [],
@@ -100,12 +151,12 @@ def _verdicts(rows: Sequence[VerdictRow]) -> dict[str, object]:
 
 def gates_page(view: GatesView) -> str:
     """What gates came to, newest first."""
-    return _render("gates.html", section="Gates", view=view)
+    return _render("gates.html", section="Gates", project=view.project or "", view=view)
 
 
 def gate_page(view: GateView) -> str:
     """What one gate came to: verdicts, and what made the difference."""
-    return _render("gate.html", {}, section="Gates", view=view, **_verdicts(view.verdicts))
+    return _render("gate.html", section="Gates", project=view.gate.project, view=view, **_verdicts(view.verdicts))
 
 
 def series_page(views: Sequence[SeriesView]) -> str:
@@ -115,15 +166,24 @@ def series_page(views: Sequence[SeriesView]) -> str:
         "series.html",
         {f"series-{number}": series.figure(view).to_json(validate=False) for number, view in enumerate(shown)},
         section="Series",
+        project=views[0].project,
         views=shown,
         left_out=len(views) - len(shown),
         colours={"point": theme.ALLOCATED, "worse": theme.WORSE, "better": theme.BETTER},
     )
 
 
-def series_list_page(links: Sequence[SeriesLink]) -> str:
-    """Every series of the lab, or of one project."""
-    return _render("series_list.html", section="Series", links=links)
+def series_list_page(view: SeriesListView) -> str:
+    """Every series of a project."""
+    states = Counter(row.state for row in view.series)
+    return _render(
+        "series_list.html",
+        section="Series",
+        project=view.project,
+        view=view,
+        counts=[(state, states[state]) for state in STATES if state in states],
+        machines=len({row.machine for row in view.series}),
+    )
 
 
 def replay_page(title: str, section: Section, replays: Sequence[Replay]) -> str:
@@ -142,10 +202,10 @@ def error_page(status: int, title: str, sentence: str) -> str:
     return _render("error.html", section="", status=status, title=title, sentence=sentence)
 
 
-def _render(template: str, figures: Mapping[str, str] | None = None, **data: object) -> str:
-    """A page; `figures` are JSON."""
+def _render(template: str, figures: Mapping[str, str] | None = None, project: str = "", **data: object) -> str:
+    """A page; `figures` are JSON, `project` is the one that its links stay in."""
     texts = {key: _in_script(figure) for key, figure in (figures or {}).items()}
-    return _environment().get_template(template).render(figures=texts, **data)
+    return _environment().get_template(template).render(figures=texts, project=project, **data)
 
 
 @cache
@@ -168,12 +228,16 @@ def _environment() -> Environment:
         median=median,
         value=series.value,
         percent=series.percent,
+        sparkline=sparkline.sparkline,
     )
     templates = {name: theme.template(palette) for name, palette in (("light", theme.LIGHT), ("dark", theme.DARK))}
     environment.globals.update(
         css_variables=Markup(theme.css_variables()),
         plot_templates=_in_script(json.dumps({name: made.to_plotly_json() for name, made in templates.items()})),
         none_mark=units.NONE,
+        no_commit=NO_COMMIT,
+        states=STATES,
+        sections=SECTIONS,
         asset=assets.address,
         inline=lambda name: Markup(assets.assets()[name].read_text(encoding="utf-8")),
         timeline_modules=[name for name in assets.assets() if name.startswith("timeline/")],

@@ -237,15 +237,3 @@ class SeriesView:
     def change_at(self, place: int) -> SeriesChange | None:
         """The change that begins with the point at `place`."""
         return next((change for change in self.changes if change.place == place), None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeriesLink:
-    """A series in the list of all."""
-
-    project: str
-    benchmark: str
-    params: str
-    machine: str
-    results: int
-    address: str

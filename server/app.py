@@ -14,6 +14,7 @@ from perflab.dashboards.pages import error_page
 
 from .blobs import Blobs
 from .errors import Ambiguous, LabError, NotFound, Refused
+from .glances import Glances
 from .guard import Guard
 from .lab import LocalLab
 from .routes import ask, compare, judgements, pages, results, runs, series, timeline, traces, uploads
@@ -41,6 +42,7 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     app.add_middleware(Guard)
     app.state.lab = LocalLab(store, blobs)
     app.state.timelines = Timelines(app.state.lab)
+    app.state.glances = Glances(app.state.lab)
     app.state.webhooks = Webhooks(settings.webhooks)
     api = APIRouter(prefix="/api/v1")
     for module in (uploads, runs, traces, timeline, results, compare, judgements, series, ask):

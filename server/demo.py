@@ -79,7 +79,9 @@ def _measure_and_judge(lab: Lab, train: Train) -> CommitComparison:
                 said = train(variant, Path(folder), process == 0)
                 _upload(lab, Path(folder), Origin(project=PROJECT, commit=commits[variant], branch=f"demo-{variant}"))
             print(said, flush=True)
-    return lab.compare(commits["base"], commits["onehot"], PROJECT)
+    comparison = lab.compare(commits["base"], commits["onehot"], PROJECT)
+    lab.keep_judgement(PROJECT, comparison.report)
+    return comparison
 
 
 def _upload(lab: Lab, folder: Path, origin: Origin) -> None:

@@ -30,6 +30,7 @@ from .schema import (
     Label,
     Project,
     ProjectBenchmark,
+    Recent,
     Run,
     RunDetail,
     Series,
@@ -201,6 +202,14 @@ class LocalLab:
 
     def series(self, project: str, benchmark: str | None = None, machine: str | None = None) -> list[Series]:
         return self._store.series(project, benchmark, machine)
+
+    def recent(self, project: str, newest: int) -> Recent:
+        """The newest commits of a project, oldest first, and the series of what was measured at them."""
+        return self._store.recent(project, newest)
+
+    def state(self) -> object:
+        """Equal as long as nothing comes to the lab."""
+        return self._store.state()
 
     def compare(
         self, base: str, head: str, project: str | None = None, options: GateOptions = DEFAULTS

@@ -163,6 +163,28 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A commit that was measured: when its first run was, and the branch of that."""
+
+    sha: str
+    branch: str | None
+    created: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recent:
+    """The newest commits of a project, oldest first, and the series of what was measured at them.
+
+    `missing` are benchmarks with results at none of these commits, only at older ones.
+    """
+
+    project: str
+    commits: tuple[Measured, ...]
+    series: tuple[Series, ...]
+    missing: tuple[Benchmark, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """One SELECT, over the runs of a project and of a commit where these are named."""
 

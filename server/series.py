@@ -12,7 +12,7 @@ from perflab.benchmarks.result import Benchmark
 
 from . import tables as t
 from .errors import NotFound
-from .schema import Point, Series
+from .schema import Measured, Point, Recent, Series
 
 
 def read_series(
@@ -23,15 +23,51 @@ def read_series(
     Raises:
         NotFound: there is none.
     """
-    runs = {row.id: (at, row) for at, row in enumerate(connection.execute(_runs(project, machine)))}
+    runs = connection.execute(_runs(project, machine)).all()
+    found = _series(connection, project, benchmark, runs)
+    if not found:
+        what = "" if benchmark is None else f" of benchmark {benchmark}"
+        where = "" if machine is None else f" on machine {machine}"
+        raise NotFound(f"project {project} has no results{what}{where}; list the benchmarks that it has")
+    return found
+
+
+def read_recent(connection: Connection, project: str, newest: int) -> Recent:
+    """The newest commits of a project and their series; without any where the project has no runs."""
+    rows = connection.execute(_runs(project, None)).all()
+    first: dict[str, Row[Any]] = {}
+    for row in rows:
+        first.setdefault(row.sha, row)
+    shown = dict(list(first.items())[-newest:])
+    series = _series(connection, project, None, [row for row in rows if row.sha in shown])
+    known = {each.benchmark for each in series}
+    return Recent(
+        project=project,
+        commits=tuple(Measured(sha=sha, branch=row.branch, created=row.created) for sha, row in shown.items()),
+        series=tuple(series),
+        missing=tuple(
+            benchmark
+            for row in connection.execute(_benchmarks(project, None))
+            if (benchmark := _benchmark(row)) not in known
+        ),
+    )
+
+
+def _series(connection: Connection, project: str, benchmark: str | None, rows: Sequence[Row[Any]]) -> list[Series]:
+    """The series of these runs, which stand in the order of their commits."""
+    runs = {row.id: (at, row) for at, row in enumerate(rows)}
     found: dict[tuple[int, int], list[tuple[int, Point]]] = defaultdict(list)
     query = (
         select(
             t.upload.c.run_id, t.result.c.benchmark_id, t.result.c.sample_count, t.result.c.minimum, t.result.c.median
         )
         .select_from(t.result.join(t.upload, t.result.c.upload_id == t.upload.c.id))
-        .where(t.result.c.benchmark_id.in_(_benchmarks(project, benchmark).with_only_columns(t.benchmark.c.id)))
+        # Ids grow with time, so few results of older runs are read in vain.
+        .where(t.upload.c.run_id >= min(runs, default=0))
     )
+    if benchmark is not None:
+        asked = _benchmarks(project, benchmark).with_only_columns(t.benchmark.c.id)
+        query = query.where(t.result.c.benchmark_id.in_(asked))
     for run, of, samples, minimum, median in connection.execute(query):
         if run in runs:
             at, row = runs[run]
@@ -45,13 +81,9 @@ def read_series(
                 median=median,
             )
             found[of, row.on].append((at, point))
-    if not found:
-        what = "" if benchmark is None else f" of benchmark {benchmark}"
-        where = "" if machine is None else f" on machine {machine}"
-        raise NotFound(f"project {project} has no results{what}{where}; list the benchmarks that it has")
-    machines = {row.on: row for _, row in runs.values()}
+    machines = {row.on: row for row in rows}
     return [
-        _series(project, row, machines[on], found[row.id, on])
+        _one(project, row, machines[on], found[row.id, on])
         for row in connection.execute(_benchmarks(project, benchmark))
         for on in sorted(machines)
         if (row.id, on) in found
@@ -97,11 +129,15 @@ def _benchmarks(project: str, benchmark: str | None) -> Select[Any]:
     return query if benchmark is None else query.where(t.benchmark.c.name == benchmark)
 
 
-def _series(project: str, of: Row[Any], on: Row[Any], points: Sequence[tuple[int, Point]]) -> Series:
-    params: Mapping[str, str] = json.loads(of.params)
+def _benchmark(row: Row[Any]) -> Benchmark:
+    params: Mapping[str, str] = json.loads(row.params)
+    return Benchmark(row.name, params, row.unit, row.direction)
+
+
+def _one(project: str, of: Row[Any], on: Row[Any], points: Sequence[tuple[int, Point]]) -> Series:
     return Series(
         project=project,
-        benchmark=Benchmark(of.name, params, of.unit, of.direction),
+        benchmark=_benchmark(of),
         machine=Machine(on.fingerprint, "", on.cpu, on.cores, on.os, on.python),
         points=tuple(point for _, point in sorted(points, key=lambda it: it[0])),
     )

@@ -20,8 +20,8 @@ from . import tables as t
 from .arrival import Arrival
 from .database import open_engine
 from .errors import Ambiguous, LabRefused, NotFound
-from .schema import Commit, Judgement, Project, ProjectBenchmark, Run, RunDetail, Series, Trace, Upload
-from .series import read_series
+from .schema import Commit, Judgement, Project, ProjectBenchmark, Recent, Run, RunDetail, Series, Trace, Upload
+from .series import read_recent, read_series
 from .settings import Settings
 
 LARGEST_ID = 2**63 - 1
@@ -221,6 +221,17 @@ class Store:
         """The series of all benchmarks or of those of that name, one for each machine, or for that of a fingerprint."""
         with self._read() as connection:
             return read_series(connection, project, benchmark, machine)
+
+    def recent(self, project: str, newest: int) -> Recent:
+        """The newest commits of a project and the series of what was measured at them."""
+        with self._read() as connection:
+            return read_recent(connection, project, newest)
+
+    def state(self) -> tuple[int, int]:
+        """Changes whenever an upload or a judgement comes: what was made of the lab before is old then."""
+        with self._read() as connection:
+            newest = [connection.scalar(select(func.max(table.c.id))) for table in (t.upload, t.judgement)]
+        return newest[0] or 0, newest[1] or 0
 
 
 def _judgements(

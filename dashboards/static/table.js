@@ -29,12 +29,16 @@ document.addEventListener("click", ({ target }) => {
   if (target.matches("table.sortable thead button")) sort(target.closest("th"));
 });
 
-for (const input of document.querySelectorAll("input[data-table]")) {
-  const rows = document.getElementById(input.dataset.table).tBodies[0].rows;
-  input.addEventListener("input", () => {
-    const wanted = input.value.trim().toLowerCase();
-    for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
-  });
+// The controls of a table: a text that its rows have, and what an attribute of theirs says.
+function filter(table) {
+  const controls = [...document.querySelectorAll(`[data-table="${table.id}"]`)].filter(({ value }) => value.trim());
+  const fits = (row) => ({ dataset, value }) =>
+    dataset.key ? row.dataset[dataset.key] === value : row.textContent.toLowerCase().includes(value.trim().toLowerCase());
+  for (const row of table.tBodies[0].rows) row.hidden = !controls.every(fits(row));
+}
+
+for (const control of document.querySelectorAll("[data-table]")) {
+  control.addEventListener("input", () => filter(document.getElementById(control.dataset.table)));
 }
 
 for (const select of document.querySelectorAll("select[data-submit]")) {

@@ -4,6 +4,7 @@ from typing import Annotated, Any, TypeAlias
 
 from fastapi import Depends, Request
 
+from ..glances import Glances
 from ..lab import LocalLab
 from ..schema import Error
 
@@ -20,3 +21,11 @@ def _lab(request: Request) -> LocalLab:
 
 
 LabOf = Annotated[LocalLab, Depends(_lab)]
+
+
+def _glances(request: Request) -> Glances:
+    glances: Glances = request.app.state.glances
+    return glances
+
+
+GlancesOf = Annotated[Glances, Depends(_glances)]

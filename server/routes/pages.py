@@ -1,23 +1,26 @@
 """The pages of the dashboard and the files that they load."""
 
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
-from fastapi.responses import FileResponse, HTMLResponse
+from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from perflab.dashboards import pages
 from perflab.dashboards.assets import assets
 from perflab.dashboards.errors import StepNotFound
+from perflab.dashboards.project_views import ProjectRow
 from perflab.dashboards.views import CompareView, GatesView, RunsView
 from perflab.profiler.analysis.diff import diff
 
 from ..errors import LabError, NotFound, Refused
 from ..lab import LocalLab
 from ..schema import Judgement
-from . import views
-from .deps import LabOf
+from . import project_views, views
+from .deps import GlancesOf, LabOf
 
 RUN_LIMIT = 200
+LATEST_RUNS = 8
 TRACE_PREFIX = "trace:"
 # A file's address changes with its content, so a browser never has to ask for it again.
 FOR_GOOD = {"cache-control": "public, max-age=31536000, immutable"}
@@ -25,7 +28,28 @@ FOR_GOOD = {"cache-control": "public, max-age=31536000, immutable"}
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
 
-@router.get("/")
+@router.get("/", response_model=None)
+def overview(lab: LabOf, glances: GlancesOf, project: str = "", all: bool = False) -> str | RedirectResponse:
+    """A project at a glance; without one the list of projects, or the only one."""
+    if not project:
+        return _choice(lab, "Overview", all=all)
+    runs = lab.runs(project, limit=LATEST_RUNS)
+    if not runs:
+        raise NotFound(f"the lab has no project {project}; choose one of those it has")
+    return pages.overview_page(
+        project_views.overview(glances.of(project), lab.judgements(project, project_views.GATES), lab.judgement, runs)
+    )
+
+
+def _choice(lab: LocalLab, section: str, *, all: bool = False) -> str | RedirectResponse:
+    """Of a project for a page; there is none where the lab has but one project."""
+    found = lab.projects()
+    if len(found) == 1 and not all:
+        return RedirectResponse(f"{pages.SECTIONS[section]}?{urlencode({'project': found[0].name})}", 307)
+    return pages.projects_page([ProjectRow(name=it.name, runs=it.runs, latest=it.latest) for it in found], section)
+
+
+@router.get("/runs")
 def runs(lab: LabOf, project: str = "", commit: str = "") -> str:
     """The list of runs."""
     found = lab.runs(project or None, commit or None, limit=RUN_LIMIT)
@@ -98,17 +122,20 @@ def _traces(lab: LocalLab, base: int, head: int) -> CompareView:
     )
 
 
-@router.get("/series")
+@router.get("/series", response_model=None)
 def series(
     lab: LabOf,
+    glances: GlancesOf,
     project: str = "",
     benchmark: str = "",
     machine: str = "",
     baseline: Annotated[str | None, Query(min_length=7)] = None,
-) -> str:
-    """The series of a benchmark, or the list of all benchmarks without one."""
-    if not (project and benchmark):
-        return pages.series_list_page(views.series_links(lab.benchmarks(project or None)))
+) -> str | RedirectResponse:
+    """The series of a benchmark, or without one the list of all series of a project."""
+    if not project:
+        return _choice(lab, "Series")
+    if not benchmark:
+        return pages.series_list_page(project_views.list_view(glances.of(project)))
     found = lab.series(project, benchmark, machine or None)
     return pages.series_page([views.series_view(each, baseline) for each in found])
 

@@ -19,7 +19,6 @@ from ..schema import (
     Judgement,
     JudgementDetail,
     Point,
-    ProjectBenchmark,
     Run,
     RunDetail,
     Series,
@@ -70,7 +69,7 @@ def run_view(detail: RunDetail) -> views.RunView:
         results=[
             views.ResultRow(
                 benchmark=result.benchmark.name,
-                params=_params(result.benchmark),
+                params=params(result.benchmark),
                 unit=result.benchmark.unit,
                 samples=result.samples,
                 series=series_address(run.project, result.benchmark, run.machine.fingerprint),
@@ -172,7 +171,7 @@ def gate_view(found: JudgementDetail, compared: bool) -> views.GateView:
 def _verdict(finding: Finding, project: str) -> views.VerdictRow:
     comparison = finding.comparison
     return views.VerdictRow(
-        benchmark=_title(finding.benchmark),
+        benchmark=title(finding.benchmark),
         unit=finding.benchmark.unit,
         verdict=finding.verdict,
         reason=finding.reason or "",
@@ -185,21 +184,6 @@ def _verdict(finding: Finding, project: str) -> views.VerdictRow:
         head_runs=comparison.n_head if comparison else 0,
         series=series_address(project, finding.benchmark, None),
     )
-
-
-def series_links(benchmarks: Sequence[ProjectBenchmark]) -> list[views.SeriesLink]:
-    """The list of series: a benchmark with all of its machines."""
-    return [
-        views.SeriesLink(
-            project=found.project,
-            benchmark=found.benchmark.name,
-            params=_params(found.benchmark),
-            machine="; ".join(str(machine) for machine in found.machines),
-            results=found.results,
-            address=series_address(found.project, found.benchmark, None),
-        )
-        for found in benchmarks
-    ]
 
 
 def series_address(project: str, benchmark: Benchmark, machine: str | None) -> str:
@@ -221,7 +205,7 @@ def series_view(series: Series, baseline: str | None) -> views.SeriesView:
     return views.SeriesView(
         project=series.project,
         benchmark=series.benchmark.name,
-        params=_params(series.benchmark),
+        params=params(series.benchmark),
         unit=series.benchmark.unit,
         direction=series.benchmark.direction,
         machine=str(series.machine),
@@ -296,10 +280,12 @@ def _against_baseline(
     return replace(point, verdict=said, reason=reason, ratio=comparison.ratio, low=comparison.low, high=comparison.high)
 
 
-def _title(benchmark: Benchmark) -> str:
-    params = _params(benchmark)
-    return f"{benchmark.name} [{params}]" if params else benchmark.name
+def title(benchmark: Benchmark) -> str:
+    """A benchmark with its parameters, in words."""
+    told = params(benchmark)
+    return f"{benchmark.name} [{told}]" if told else benchmark.name
 
 
-def _params(benchmark: Benchmark) -> str:
+def params(benchmark: Benchmark) -> str:
+    """A benchmark's parameters, in words."""
     return ", ".join(f"{name}={value}" for name, value in sorted(benchmark.params.items()))

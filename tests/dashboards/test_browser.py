@@ -7,8 +7,10 @@ from .conftest import Watched, every_size
 
 BASE, HEAD = "ba5e" * 10, "4ead" * 10
 PAGES = {
-    "/": "Runs",
-    "/?project=demo": "Runs of demo",
+    "/": "demo",
+    "/?all=1": "Projects",
+    "/runs": "Runs",
+    "/runs?project=demo": "Runs of demo",
     "/runs/1": "Run 1",
     "/runs/7": "Run 7",
     "/traces/1": "Trace ba5e.json.gz",
@@ -18,7 +20,7 @@ PAGES = {
     "/compare": "Compare",
     "/gates": "Gates",
     "/gates/1": "Gate 1 of demo",
-    "/series": "Series",
+    "/series": "Series of demo",
     "/series?project=demo&benchmark=train/step.py::test_step": "train/step.py::test_step over commits",
 }
 FIGURES = {"/traces/1": 2, f"/compare?base={BASE}&head={HEAD}": 1}
@@ -42,7 +44,7 @@ def test_page_is_whole(lab: str, watched: Watched, path: str) -> None:
 
 
 @every_size
-@pytest.mark.parametrize("path", ["/", "/compare", "/series", "/gates"])
+@pytest.mark.parametrize("path", ["/", "/runs", "/compare", "/series", "/gates"])
 def test_empty_lab_says_what_to_do(empty_lab: str, watched: Watched, path: str) -> None:
     page = watched.visit(empty_lab + path)
     assert len(page.locator(".empty").inner_text()) > 40
@@ -54,6 +56,7 @@ def test_empty_lab_says_what_to_do(empty_lab: str, watched: Watched, path: str) 
     [
         ("/traces/99", 404, "the lab has no trace 99"),
         ("/runs/99", 404, "the lab has no run 99"),
+        ("/?project=nothing", 404, "the lab has no project nothing"),
         ("/gates/99", 404, "the lab has no judgement 99"),
         ("/traces/1?step=99", 404, "the trace has no step 99"),
         ("/traces/one", 422, "id"),
@@ -67,7 +70,7 @@ def test_refusal_is_a_page(lab: str, browser: Browser, path: str, status: int, s
     response = page.goto(lab + path)
     assert response is not None and response.status == status
     assert sentence in page.locator(".empty").inner_text()
-    assert page.get_by_role("link", name="Back to the runs").is_visible()
+    assert page.get_by_role("link", name="Back to the projects").is_visible()
     page.close()
 
 
@@ -105,7 +108,7 @@ def test_step_is_chosen_by_link(lab: str, watched: Watched) -> None:
 
 
 def test_runs_lead_to_their_comparison(lab: str, watched: Watched) -> None:
-    page = watched.visit(f"{lab}/?project=demo")
+    page = watched.visit(f"{lab}/runs?project=demo")
     page.get_by_label("Base: run 1", exact=True).check()
     page.get_by_role("button", name="Compare base with head").click()
     page.wait_for_load_state()
