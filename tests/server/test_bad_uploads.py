@@ -55,7 +55,9 @@ def assert_untouched(settings: Settings) -> None:
     """No row in any table, no blob, no temporary file."""
     engine = create_engine(f"sqlite:///{settings.database}")
     with engine.connect() as connection:
-        names = connection.scalars(text("select name from sqlite_master where type = 'table' and name != 'lab'")).all()
+        names = connection.scalars(
+            text("select name from sqlite_master where type = 'table' and name != 'perflab_version'")
+        ).all()
         rows = {name: connection.scalar(text(f'select count(*) from "{name}"')) for name in names}
     engine.dispose()
     assert len(rows) == 10
