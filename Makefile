@@ -11,7 +11,7 @@ TORCH  := torch==2.13.0
 PACKAGES := runtime profiler dashboards server benchmarks
 CPP      := $(wildcard runtime/core/*.cpp runtime/core/*.h runtime/core/kernels/*.cpp runtime/core/kernels/*.h)
 CPPTESTS := $(wildcard tests/core/*.cpp tests/core/*.h)
-INITS    := $(wildcard runtime/*/__init__.py)  # the editable install keeps a list of packages
+INITS    := $(wildcard $(PACKAGES:%=%/*/__init__.py))  # the editable install keeps a list of packages
 
 # What pyproject.toml says under one of its keys, one requirement a line.
 requirements = $(PY) -c 'import functools, sys, tomllib; \

@@ -52,6 +52,9 @@ class Machine:
         return ", ".join(part for part in (self.cpu or "unknown CPU", cores, self.os, self.python) if part)
 
 
+UNKNOWN = Machine.of(name="", cpu="", cores=0, os="", python="")
+
+
 def this_machine() -> Machine:
     """The machine that runs this process."""
     return Machine.of(

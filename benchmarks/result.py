@@ -6,7 +6,9 @@
      "created": "2026-01-31T12:00:00+00:00", "tool": "pytest-benchmark 5.3.1",
      "results": [{"name": ..., "params": {...}, "unit": "s", "direction": "lower", "samples": [...]}]}
 
-A result has "min_effect" too where the benchmark says what change of it matters.
+A result has "min_effect" too where the benchmark says what change of it matters. Any harness can write such a file:
+"format", "version" and "results" with "name" and "samples" are enough, the rest has defaults (unit "s", direction
+"lower", no parameters, an unknown machine, measured when the file was written).
 
 A run is one process: its samples share a memory layout, a warm-up and a hash seed, so they say little about the next
 process. Statistics therefore count runs, never samples.
@@ -21,7 +23,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, Self, TypeVar, cast
 
 from .errors import BenchmarkFormatError
-from .machine import Machine
+from .machine import UNKNOWN, Machine
 
 FORMAT = "perflab.run"
 VERSION = 1
@@ -167,8 +169,8 @@ class Run:
         return cls.from_data(data)
 
     @classmethod
-    def from_data(cls, data: object) -> Self:
-        """As `from_json`, from what the JSON holds."""
+    def from_data(cls, data: object, created: datetime | None = None) -> Self:
+        """As `from_json`, from what the JSON holds; `created` (now) is when it was measured if that does not say."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise BenchmarkFormatError(
                 f'a run file has "format": "{FORMAT}" at its top, and this has not; write it with Run.to_json'
@@ -180,23 +182,27 @@ class Run:
                 f"the run file is of version {version!r} and this perflab reads version {VERSION}; "
                 + ("upgrade perflab" if newer else "measure again with this perflab")
             )
-        machine = _get(data, "machine", dict)
+        told = data.get("created")
         return cls(
             project=_optional(data, "project"),
             commit=_optional(data, "commit"),
             branch=_optional(data, "branch"),
-            dirty=_get(data, "dirty", bool),
-            machine=Machine.of(
-                name=_get(machine, "name", str),
-                cpu=_get(machine, "cpu", str),
-                cores=_get(machine, "cores", int),
-                os=_get(machine, "os", str),
-                python=_get(machine, "python", str),
-            ),
-            created=moment(data.get("created")),
-            tool=_get(data, "tool", str),
+            dirty=_get(data, "dirty", bool) if "dirty" in data else False,
+            machine=_machine(_get(data, "machine", dict)) if "machine" in data else UNKNOWN,
+            created=created or datetime.now(UTC) if told is None else moment(told),
+            tool=_optional(data, "tool") or "",
             results=tuple(_result(item) for item in _get(data, "results", list)),
         )
+
+
+def _machine(facts: Mapping[str, Any]) -> Machine:
+    return Machine.of(
+        name=_get(facts, "name", str),
+        cpu=_get(facts, "cpu", str),
+        cores=_get(facts, "cores", int),
+        os=_get(facts, "os", str),
+        python=_get(facts, "python", str),
+    )
 
 
 def _result(item: object) -> Result:
@@ -204,14 +210,14 @@ def _result(item: object) -> Result:
         raise BenchmarkFormatError(
             f"an entry of results is {type(item).__name__}, not an object; write the file with Run.to_json"
         )
-    direction = _get(item, "direction", str)
+    direction = item.get("direction", "lower")
     if direction not in ("lower", "higher"):
         raise BenchmarkFormatError(f'direction is {direction!r}; give "lower" or "higher", whichever is better')
-    params = _get(item, "params", dict)
+    params = _get(item, "params", dict) if "params" in item else {}
     benchmark = Benchmark(
         _get(item, "name", str),
         {str(key): str(value) for key, value in params.items()},
-        _get(item, "unit", str),
+        _get(item, "unit", str) if "unit" in item else "s",
         cast(Direction, direction),
     )
     samples = tuple(number(sample, benchmark.name) for sample in _get(item, "samples", list))

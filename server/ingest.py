@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 from perflab.benchmarks import formats
 from perflab.benchmarks.errors import BenchmarkError
-from perflab.benchmarks.machine import Machine
+from perflab.benchmarks.machine import UNKNOWN, Machine
 from perflab.profiler import columns_file, importers
 from perflab.profiler.analysis.summary import summarize
 from perflab.profiler.doctor import examine
@@ -33,7 +33,6 @@ LARGEST_TRACE = 2 << 30
 BENCHMARK_KEY = re.compile(
     rb'"(machine_info|commit_info|benchmarks|results|commit_hash|param_names|perflab\.run|perflab\.gate)"'
 )
-UNKNOWN_MACHINE = Machine.of(name="", cpu="", cores=0, os="", python="")
 
 
 def ingest(store: Store, blobs: Blobs, stream: BinaryIO, label: Label) -> Upload:
@@ -125,7 +124,7 @@ def _read_trace(staged: Staged, label: Label) -> tuple[Arrival, Trace]:
         label,
         Origin(project=_text(told.get("project")), commit=_text(told.get("commit")), branch=_text(told.get("branch"))),
         kind="trace",
-        machine=_told_machine(told.get("machine")) or label.machine or UNKNOWN_MACHINE,
+        machine=_told_machine(told.get("machine")) or label.machine or UNKNOWN,
         created=_began(trace) or label.created or datetime.now(UTC),
         tool=_text(told.get("tool")) or "trace",
         dirty=told.get("dirty") is True,

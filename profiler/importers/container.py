@@ -117,7 +117,7 @@ class Unpacker:
                 except (_IsalError, OSError, ValueError) as error:
                     if not produced:
                         raise TraceFormatError(
-                            f"{self.name}: the {what} data is damaged ({error}); copy the trace again"
+                            f"{self.name}: the {what} data is damaged ({error}); copy the file again"
                         ) from None
                     self._findings.add("compressed-damaged", at=f"{at:,}", why=str(error))
                     return
@@ -132,7 +132,7 @@ class Unpacker:
             at += len(piece)
         if member.begun and not member.ended:
             if not produced:
-                raise TraceFormatError(f"{self.name}: the {what} data is cut short; copy or record the trace again")
+                raise TraceFormatError(f"{self.name}: the {what} data is cut short; copy or record the file again")
             self._findings.add("compressed-cut", at=f"{at:,}")
 
     def _zipped(self, plain: Plain, layers: int) -> Iterator[tuple[str, Plain]]:

@@ -217,7 +217,7 @@ HTML = b"\n<!DOCTYPE html><html><body>Sign in</body></html>"
         (b'{"traceEvents": [{"ph" "X"}]}', "this is not valid JSON from byte 17 on"),
         (b"PK\x03\x04rest", "the zip archive is damaged"),
         (b"\x28\xb5\x2f\xfdrest", "the zstd data is cut short"),
-        (gzip.compress(b'[{"ph":"X","ts":1}]')[:9], "the gzip data is cut short; copy or record the trace again"),
+        (gzip.compress(b'[{"ph":"X","ts":1}]')[:9], "the gzip data is cut short; copy or record the file again"),
         (b"\xff\xfe{\x00}\x00", "this is text in UTF-16; save it as UTF-8"),
         (pickle.dumps({"a": 1}), "this is a Python pickle; a memory snapshot of torch is for `perflab memory`"),
         (b"\x0a\x02\x08\x01" * 4, "this is a Perfetto protobuf trace; convert it with `traceconv json`"),

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from perflab.benchmarks.gate import GateOptions
-from perflab.benchmarks.machine import Machine
+from perflab.benchmarks.machine import UNKNOWN, Machine
 from perflab.benchmarks.stats import Verdict
 from perflab.server.errors import Ambiguous, NotFound, Refused
-from perflab.server.ingest import UNKNOWN_MACHINE
 from perflab.server.lab import Lab
 from perflab.server.schema import Label, Origin
 
@@ -107,9 +106,9 @@ def test_a_trace_keeps_its_bytes_and_a_summary(lab: Lab, files: Files) -> None:
     ("told", "machine"),
     [
         ({"name": "ada", "cpu": "A CPU", "cores": 2, "os": "Linux x86_64", "python": "CPython 3.11"}, MACHINE),
-        ({"name": "ada"}, UNKNOWN_MACHINE),
-        ("ada", UNKNOWN_MACHINE),
-        (None, UNKNOWN_MACHINE),
+        ({"name": "ada"}, UNKNOWN),
+        ("ada", UNKNOWN),
+        (None, UNKNOWN),
     ],
 )
 def test_a_trace_may_say_its_machine(lab: Lab, files: Files, told: object, machine: Machine) -> None:
