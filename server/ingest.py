@@ -1,13 +1,9 @@
 """From an uploaded file to rows and a kept blob: all of it, or nothing."""
 
 import dataclasses
-import gzip
 import json
-import re
-import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from perflab.benchmarks import formats
@@ -22,17 +18,12 @@ from perflab.profiler.trace import Trace
 from .arrival import Arrival
 from .blobs import Blobs, Staged
 from .errors import LabRefused, Refused
-from .schema import Label, Origin, Upload, UploadKind
+from .schema import Label, Origin, Upload
 from .sha import whole_sha
 from .store import Store
 
-GZIP = b"\x1f\x8b"
-HEAD = 1 << 16
 # What a compressed trace may unpack to: some seven million events. Reading takes three times that in memory.
 LARGEST_TRACE = 2 << 30
-BENCHMARK_KEY = re.compile(
-    rb'"(machine_info|commit_info|benchmarks|results|commit_hash|param_names|perflab\.run|perflab\.gate)"'
-)
 
 
 def ingest(store: Store, blobs: Blobs, stream: BinaryIO, label: Label) -> Upload:
@@ -76,35 +67,21 @@ def _read(staged: Staged, label: Label) -> tuple[Arrival, Trace | None]:
     if staged.size == 0:
         raise Refused(f"{label.name} is empty; write it again and upload it then")
     try:
-        if _kind(staged.path) == "benchmarks":
+        if formats.holds_results(staged.path):
             return _read_benchmarks(staged, label), None
         return _read_trace(staged, label)
     except (BenchmarkError, ProfilerError) as error:
         raise Refused(str(error).replace(staged.path.name, label.name)) from error
 
 
-def _kind(path: Path) -> UploadKind:
-    """What a file is by its beginning; what is unknown goes to the trace reader, which says what it found."""
-    try:
-        with open(path, "rb") as file:
-            compressed = file.read(2) == GZIP
-        with gzip.open(path) if compressed else open(path, "rb") as file:
-            head = file.read(HEAD).lstrip()
-    except (OSError, EOFError, zlib.error):
-        return "trace"
-    if head.startswith(b"{") and BENCHMARK_KEY.search(head) and b'"traceEvents"' not in head:
-        return "benchmarks"
-    return "trace"
-
-
 def _read_benchmarks(staged: Staged, label: Label) -> Arrival:
-    run = formats.parse(staged.path.read_bytes(), label.name)
+    run = formats.parse(staged.path.read_bytes(), label.name, label.created)
     return _arrival(
         staged,
         label,
         Origin(project=run.project, commit=run.commit, branch=run.branch),
         kind="benchmarks",
-        machine=run.machine,
+        machine=label.machine or UNKNOWN if run.machine == UNKNOWN else run.machine,
         created=run.created,
         tool=run.tool,
         dirty=run.dirty,

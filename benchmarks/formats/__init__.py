@@ -3,6 +3,7 @@
 read(path)            the one run of a file
 read_all(path)        every run of a file, a folder or an archive: a folder of asv holds one for each commit
 parse(content, name)  the one run in bytes
+holds_results(path)   whether a file is one of these at all
 """
 
 from collections.abc import Mapping
@@ -14,7 +15,10 @@ from typing import Any, Protocol
 from ..errors import BenchmarkFormatError
 from ..result import Run
 from . import asv, criterion, go_bench, google_benchmark, hyperfine, own, pytest_benchmark
+from .sniff import holds_results
 from .text import SUPPORTED, decoded, parsed, refuse_others
+
+__all__ = ["holds_results", "parse", "parse_all", "read", "read_all"]
 
 LARGEST = 1 << 30  # bytes that an archive may unpack to
 

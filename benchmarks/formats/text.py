@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import BenchmarkFormatError
 
-SUPPORTED = "give a file of pytest-benchmark, google-benchmark, hyperfine, asv, criterion or go test -bench, or a run of perflab"
+SUPPORTED = "give results of pytest-benchmark, google-benchmark, hyperfine, asv, criterion, go test -bench or perflab"
 
 
 def decoded(content: bytes) -> str:

@@ -17,7 +17,7 @@ from perflab.benchmarks.result import Benchmark, Result
 
 DATA = Path(__file__).parent.parent / "data" / "benchmarks"
 CASES = Path(__file__).parent.parent.parent.parent / "shared" / "cases" / "benchmarks"
-GIVE = "give a file of pytest-benchmark, google-benchmark, hyperfine, asv, criterion or go test -bench, or a run of perflab"
+GIVE = "give results of pytest-benchmark, google-benchmark, hyperfine, asv, criterion, go test -bench or perflab"
 CURRENT = (DATA / "pytest_benchmark_531.json").read_text()
 
 

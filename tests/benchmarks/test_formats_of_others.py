@@ -300,3 +300,50 @@ def test_any_text_is_a_run_or_a_sentence(text: str, at: int, added: str) -> None
         parse(text[:at] + added + text[at:])
     except BenchmarkFormatError as error:
         assert str(error).startswith("bench: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "is_one"),
+    [
+        (GO.encode(), True),
+        (gzip.compress(GO.encode()), True),
+        (json.dumps(ASV).encode(), True),
+        (zipped(CRITERION), True),
+        (zipped({"benchmarks.json": INDEX}), True),
+        (zipped({"rank0.json": {"traceEvents": []}}), False),
+        (b'{"traceEvents": [{"args": {"results": 1}}]}', False),
+        (b"", False),
+        (b"PK\x03\x04", False),
+        (b"\x1f\x8b\x08", False),
+        (bytes(range(256)), False),
+    ],
+)
+def test_results_are_told_from_traces(content: bytes, is_one: bool, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert formats.holds_results(path) is is_one
+
+
+SAMPLES = {
+    "pytest-benchmark": {"benchmarks": [{"name": "x", "stats": {"min": 1}}], "commit_info": {},
+                         "datetime": "2026-01-31T12:00:00", "version": "5.3.1"},
+    "google-benchmark": google({"name": "x", "real_time": 1}),
+    "hyperfine": {"results": [{"command": "x", "times": [1]}]},
+    "asv": ASV,
+    "criterion": "group,function,value,unit,sample_measured_value,iteration_count\nx,,,s,1,1\n",
+    "go test": GO,
+    "perflab": {"format": "perflab.run", "version": 1, "tool": "perflab", "results": []},
+}  # fmt: skip
+
+
+def test_the_page_of_formats_lists_what_is_read() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "benchmark_formats.md").read_text(encoding="utf-8")
+    table = page.split("|---|---|---|\n", 1)[1].split("\n\n")[0].splitlines()
+    tools = [row.strip("|").split(" | ")[0].strip() for row in table]
+    assert [parse(SAMPLES[tool]).tool.startswith(tool) for tool in tools] == [True] * len(SAMPLES)
+    assert len(formats.DOCUMENTS) + len(formats.TEXTS) == len(SAMPLES)
+    own = parse(page.split("```json\n")[1].split("```")[0])
+    assert own.results == (
+        Result(Benchmark("decode", {"tokens": "128"}), (0.0213, 0.0209, 0.0211)),
+        Result(Benchmark("throughput", {}, "tokens/s", "higher"), (6134.0,)),
+    )

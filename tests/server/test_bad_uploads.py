@@ -40,13 +40,13 @@ BAD = {
     "gzip damaged": (b"\x1f\x8b" + b"\x00" * 50, "the gzip data is damaged"),
     "no trace": ('{"a": 1}', "JSON, but not a Chrome trace"),
     "trace without events": ('{"traceEvents": []}', "a trace without events"),
-    "NaN": (pytest_benchmark([float("nan")]), "NaN"),
-    "infinity": (pytest_benchmark([1.0, float("inf")]), "infinite"),
+    "NaN": (pytest_benchmark([float("nan")]), "a sample is nan"),
+    "infinity": (pytest_benchmark([1.0, float("inf")]), "a sample is inf"),
     "no benchmarks": (pytest_benchmark([1.0], benchmarks=[]), "there are no benchmarks in it"),
     "benchmarks cut short": (pytest_benchmark([1.0])[:-5], "the JSON is cut short"),
-    "google-benchmark": ('{"context": {}, "benchmarks": [{"name": "a"}]}', "written by google-benchmark"),
-    "hyperfine": ('{"results": [{"command": "sleep 1", "times": [1.0]}]}', "written by hyperfine"),
-    "asv": ('{"commit_hash": "abc", "results": {}}', "written by asv"),
+    "google-benchmark": ('{"context": {}, "benchmarks": [{"name": "a"}]}', "a: a sample is None, not a number"),
+    "hyperfine": ('{"results": [{"command": "sleep 1", "times": [-1.0]}]}', "sleep 1: a sample is -1.0"),
+    "asv": ('{"commit_hash": "abc", "results": {}}', "no benchmark in it has a result"),
     "a run of a later version": ('{"format": "perflab.run", "version": 9}', "upgrade perflab"),
 }
 

@@ -119,6 +119,13 @@ def test_a_trace_may_say_its_machine(lab: Lab, files: Files, told: object, machi
     assert run.created == NOON
 
 
+def test_results_of_another_tool_take_the_machine_and_time_of_the_uploader(lab: Lab, files: Files) -> None:
+    path = files.write("hyperfine.json", json.dumps({"results": [{"command": "sleep 1", "times": [1.0, 1.25]}]}))
+    detail = lab.run(give(lab, path, machine=MACHINE, created=NOON))
+    assert (detail.run.machine, detail.run.created, detail.run.tool) == (MACHINE, NOON, "hyperfine")
+    assert lab.run(give(lab, files.write("go.txt", "BenchmarkX-8 10 5 ns/op\n"))).run.tool == "go test -bench"
+
+
 def test_progress_reaches_the_end(lab: Lab, files: Files) -> None:
     path = files.trace("trace.json", 100, steps=2000)
     seen: list[tuple[int, int]] = []
