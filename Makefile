@@ -88,9 +88,12 @@ bench-peers: build $(VENV)/.torch ## the same beside PyTorch, in turn, as a tabl
 
 # ---- checks
 
+# The servers' threads live in a process apart from the tests that look at a process's threads.
 test: build $(VENV)/.test $(VENV)/.browser $(BUILD)/core_tests wheel-test ## every test that needs no PyTorch
 	@ctest --test-dir $(BUILD) --output-on-failure
-	@$(PY) -m pytest -q -m "not torch"
+	@$(PY) -m pytest -q -m "not torch" -n 2 --dist worksteal tests/runtime
+	@$(PY) -m pytest -q -m "not torch" tests/dashboards tests/server
+	@$(PY) -m pytest -q -m "not torch" --ignore tests/runtime --ignore tests/dashboards --ignore tests/server
 
 test-torch: build $(VENV)/.torch ## the tests that compare with PyTorch, which it installs
 	@$(PY) -m pytest -q -m torch
