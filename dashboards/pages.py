@@ -15,11 +15,26 @@ from perflab.profiler.memory_snapshot import Segment
 from perflab.profiler.replay import Replay
 from perflab.profiler.report.section import Section
 
-from . import assets, blockmap, compare, graph, headline, intervals, replay, series, sparkline, stepchoice, theme, units
+from . import (
+    assets,
+    blockmap,
+    compare,
+    graph,
+    grid,
+    headline,
+    intervals,
+    replay,
+    series,
+    sparkline,
+    stepchoice,
+    theme,
+    units,
+)
 from .errors import StepNotFound
-from .project_views import Event, OverviewView, ProjectRow, SeriesListView
+from .project_views import Event, GridView, OverviewView, ProjectRow, SeriesListView
 from .study import study
 from .views import (
+    NO_COMMIT,
     CompareView,
     GatesView,
     GateView,
@@ -34,8 +49,6 @@ from .views import (
 TEMPLATES = Path(__file__).parent / "templates"
 SERIES_LIMIT = 12
 TILE_LIMIT = 60
-# As git writes a commit that there is not.
-NO_COMMIT = "0" * 40
 # The pages of a project, and where they are.
 SECTIONS = {
     "Overview": "/",
@@ -80,6 +93,16 @@ def _tone(event: Event) -> str:
     if event.moved:
         return "worse" if any(moved.worse for moved in event.moved) else "better"
     return {"regression": "worse", "passed": "better"}.get(event.result, "")
+
+
+def grid_page(view: GridView) -> str:
+    """The benchmarks of a project by its newest commits."""
+    return _render("grid.html", section="Benchmarks", project=view.project, view=view)
+
+
+def upload_page(projects: Sequence[str], project: str) -> str:
+    """Where files are dropped; `project` is the one that is proposed, empty for none."""
+    return _render("upload.html", section="Upload", project=project, projects=projects)
 
 
 def runs_page(view: RunsView) -> str:
@@ -229,6 +252,8 @@ def _environment() -> Environment:
         value=series.value,
         percent=series.percent,
         sparkline=sparkline.sparkline,
+        cells=grid.cells,
+        short=_short,
     )
     templates = {name: theme.template(palette) for name, palette in (("light", theme.LIGHT), ("dark", theme.DARK))}
     environment.globals.update(
@@ -243,6 +268,10 @@ def _environment() -> Environment:
         timeline_modules=[name for name in assets.assets() if name.startswith("timeline/")],
     )
     return environment
+
+
+def _short(commit: str) -> str:
+    return "no commit" if commit == NO_COMMIT else commit[:8]
 
 
 def _per_step(count: float) -> str:

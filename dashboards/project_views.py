@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from .grid import GridRow
 from .views import RunRow, SeriesChange
 
 State = Literal["worse", "drift", "better", "steady", "stale", "young"]
@@ -115,3 +116,12 @@ class SeriesListView:
     commits: Sequence[CommitMark]
     series: Sequence[SeriesRow]
     missing: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridView:
+    """The benchmarks of a project over its newest commits, oldest first."""
+
+    project: str
+    commits: Sequence[CommitMark]
+    rows: Sequence[GridRow]

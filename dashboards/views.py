@@ -8,6 +8,9 @@ from datetime import datetime
 from perflab.profiler.analysis.diff import TraceDiff
 from perflab.profiler.trace import Trace
 
+# The commit of what has none, as git writes it.
+NO_COMMIT = "0" * 40
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow:

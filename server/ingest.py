@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from perflab.benchmarks import formats
 from perflab.benchmarks.errors import BenchmarkError
 from perflab.benchmarks.machine import UNKNOWN, Machine
+from perflab.dashboards.views import NO_COMMIT
 from perflab.profiler import columns_file, importers
 from perflab.profiler.analysis.summary import summarize
 from perflab.profiler.doctor import examine
@@ -124,7 +125,7 @@ def _arrival(staged: Staged, label: Label, told: Origin, **facts: Any) -> Arriva
     )
     if project is None:
         raise Refused(f"{label.name} does not say its project; name it with --project")
-    if commit is None:
+    if commit is None or (commit == NO_COMMIT and facts["kind"] == "benchmarks"):
         raise Refused(f"{label.name} does not say its commit; give the whole SHA with --commit")
     return Arrival(
         project=short_name("project", project, 200),

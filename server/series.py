@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, Select, func, select
 
 from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.result import Benchmark
+from perflab.dashboards.views import NO_COMMIT
 
 from . import tables as t
 from .errors import NotFound
@@ -34,7 +35,7 @@ def read_series(
 
 def read_recent(connection: Connection, project: str, newest: int) -> Recent:
     """The newest commits of a project and their series; without any where the project has no runs."""
-    rows = connection.execute(_runs(project, None)).all()
+    rows = connection.execute(_runs(project, None).where(t.commit.c.sha != NO_COMMIT)).all()
     first: dict[str, Row[Any]] = {}
     for row in rows:
         first.setdefault(row.sha, row)

@@ -53,6 +53,10 @@ class Standing:
     behind: int
     days: int
 
+    def worse(self, ratio: float) -> bool:
+        """Whether such a change is for the worse."""
+        return (ratio > 1) == (self.series.benchmark.direction == "lower")
+
     @property
     def stale(self) -> bool:
         return self.behind > STALE_COMMITS or self.days > STALE_DAYS

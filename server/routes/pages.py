@@ -140,6 +140,21 @@ def series(
     return pages.series_page([views.series_view(each, baseline) for each in found])
 
 
+@router.get("/grid", response_model=None)
+def grid(lab: LabOf, glances: GlancesOf, project: str = "") -> str | RedirectResponse:
+    """The benchmarks of a project by its newest commits."""
+    if not project:
+        return _choice(lab, "Benchmarks")
+    return pages.grid_page(project_views.grid_view(glances.of(project)))
+
+
+@router.get("/upload")
+def upload(lab: LabOf, project: str = "") -> str:
+    """Where files are dropped."""
+    names = [known.name for known in lab.projects()]
+    return pages.upload_page(names, project or (names[0] if len(names) == 1 else ""))
+
+
 @router.get("/gates")
 def gates(lab: LabOf, project: str = "") -> str:
     """The list of what gates came to."""

@@ -1,14 +1,18 @@
 """What the pages of a project are given, made of how its series stand."""
 
+import statistics
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from perflab.benchmarks.causes import Causes
 from perflab.benchmarks.report import cause_lines, explanations
 from perflab.dashboards import project_views as views
+from perflab.dashboards.grid import GridCell, GridRow
 from perflab.dashboards.views import SeriesChange
 
 from ..glances import Glance
+from ..lab import DEFAULTS
 from ..schema import Judgement, JudgementDetail, Recent, Run
 from ..standing import LATELY, Move, Standing
 from . import views as run_views
@@ -16,6 +20,8 @@ from . import views as run_views
 SHORT_SHA = 8
 EVENTS = 30
 GATES = 10
+GRID_COMMITS = 40
+BASELINE = 20  # results at most that a level is made of
 
 
 def list_view(glance: Glance) -> views.SeriesListView:
@@ -27,6 +33,55 @@ def list_view(glance: Glance) -> views.SeriesListView:
         series=series_rows(recent, glance.standings),
         missing=[run_views.title(benchmark) for benchmark in recent.missing],
     )
+
+
+def grid_view(glance: Glance) -> views.GridView:
+    """The benchmarks of a project over its newest commits."""
+    recent = glance.recent
+    first = max(len(recent.commits) - GRID_COMMITS, 0)
+    ranked = sorted(glance.standings, key=lambda each: (ORDER.index(_state(each, recent)[0]), *_names(each)))
+    shown = [each for each in ranked if each.places[-1] >= first]
+    return views.GridView(
+        project=recent.project,
+        commits=commit_marks(recent)[first:],
+        rows=[_grid_row(each, recent, first) for each in shown],
+    )
+
+
+def _names(standing: Standing) -> tuple[str, str]:
+    benchmark = standing.series.benchmark
+    return benchmark.name, run_views.params(benchmark)
+
+
+def _grid_row(standing: Standing, recent: Recent, first: int) -> GridRow:
+    """One benchmark held against its level before the oldest commit shown; against the first commit, where it was not
+    measured before."""
+    at = max(bisect_right(standing.places, first) - 1, 0)  # the newest on the baseline
+    begin = max((move.place for move in standing.moves if move.place <= at), default=0)
+    base = statistics.median(standing.values[max(begin, at + 1 - BASELINE) : at + 1])
+    cells: list[GridCell | None] = [None] * (len(recent.commits) - first)
+    level = 1.0  # of the newest move since the baseline, over it
+    moves = {move.place: move.ratio for move in standing.moves if move.place > at}
+    for own, (place, value) in enumerate(zip(standing.places, standing.values, strict=True)):
+        level *= moves.get(own, 1.0)
+        if place >= first and base > 0:
+            cells[place - first] = GridCell(value / base, standing.worse(level) if _matters(level) else None)
+    series = standing.series
+    title = run_views.title(series.benchmark)
+    suite = title.rfind("::", 0, len(series.benchmark.name)) + 2 if "::" in series.benchmark.name else 0
+    return GridRow(
+        suite=title[:suite],
+        title=title[suite:],
+        address=run_views.series_address(series.project, series.benchmark, series.machine.fingerprint),
+        unit=series.benchmark.unit,
+        base=base,
+        base_commit=recent.commits[standing.places[at]].sha,
+        cells=cells,
+    )
+
+
+def _matters(ratio: float) -> bool:
+    return max(ratio, 1 / ratio) >= 1 + DEFAULTS.min_effect
 
 
 def overview(

@@ -236,10 +236,11 @@ every_size = pytest.mark.parametrize("window", SIZES, indirect=True, ids=[f"{wid
 
 @dataclass
 class Watched:
-    """A page and what went wrong on it."""
+    """A page and what went wrong on it; `refusal` is the status of an answer that the test provokes."""
 
     page: Page
     faults: list[str] = field(default_factory=list)
+    refusal: int | None = None
 
     def __post_init__(self) -> None:
         self.page.on("console", self._on_console)
@@ -249,7 +250,8 @@ class Watched:
         self.page.on("request", self._on_request)
 
     def _on_console(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
+        refused = self.refusal is not None and f"status of {self.refusal}" in message.text
+        if message.type in ("error", "warning") and not refused:
             self.faults.append(f"console: {message.text}")
 
     def _on_failure(self, request: Request) -> None:
@@ -257,7 +259,8 @@ class Watched:
             self.faults.append(f"failed: {request.url}")
 
     def _on_response(self, response: Response) -> None:
-        if response.status >= 400 and response.request.resource_type != "document":
+        refused = response.status == self.refusal
+        if response.status >= 400 and response.request.resource_type != "document" and not refused:
             self.faults.append(f"{response.status}: {response.url}")
 
     def _on_request(self, request: Request) -> None:
