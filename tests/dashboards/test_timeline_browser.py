@@ -205,8 +205,7 @@ def test_dark_timeline_is_dark(lab: str, browser: Browser) -> None:
     assert light == "rgb(21, 26, 32)"
     before = pixels(page)
     page.emulate_media(color_scheme="light")
-    page.wait_for_timeout(200)
-    assert pixels(page) != before
+    page.wait_for_function("before => document.querySelector('canvas.slices').toDataURL() !== before", arg=before)
     context.close()
 
 
