@@ -7,6 +7,7 @@ Exception
     ├── ProfileStateError      profile() was used out of order, or the runtime is not built
     ├── CeilingsError          a file is not one that `perflab machine` wrote
     ├── QueryError             a question in SQL cannot be asked, or takes too much
+    ├── QuestionStopped        who asked a question in SQL no longer waits for the answer
     ├── ProgramError           a program cannot be run under the profiler
     └── ReplayError            the allocator has no such configuration
 """
@@ -34,6 +35,10 @@ class CeilingsError(ProfilerError):
 
 class QueryError(ProfilerError):
     """A question in SQL is no single SELECT, is wrong, or takes more than its limits."""
+
+
+class QuestionStopped(ProfilerError):
+    """Who asked a question in SQL no longer waits for the answer."""
 
 
 class ProgramError(ProfilerError):

@@ -1,6 +1,7 @@
 """The web application over one lab."""
 
 from http import HTTPStatus
+from threading import BoundedSemaphore
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -11,9 +12,10 @@ from starlette.exceptions import HTTPException
 from perflab.benchmarks.errors import BenchmarkError
 from perflab.dashboards.errors import SliceNotFound
 from perflab.dashboards.pages import error_page
+from perflab.profiler.errors import QuestionStopped
 
 from .blobs import Blobs
-from .errors import Ambiguous, LabError, NotFound, Refused
+from .errors import Ambiguous, Busy, LabError, NotFound, Refused
 from .glances import Glances
 from .guard import Guard
 from .lab import LocalLab
@@ -23,7 +25,8 @@ from .store import Store
 from .timelines import Timelines
 from .webhooks import Webhooks
 
-STATUS: dict[type[Exception], int] = {Refused: 422, NotFound: 404, Ambiguous: 409}
+STATUS: dict[type[Exception], int] = {Refused: 422, NotFound: 404, Ambiguous: 409, Busy: 503}
+RETRY_AFTER_S = 1
 
 
 def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
@@ -43,6 +46,7 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     app.state.lab = LocalLab(store, blobs)
     app.state.timelines = Timelines(app.state.lab)
     app.state.glances = Glances(app.state.lab)
+    app.state.places = BoundedSemaphore(ask.AT_ONCE)
     app.state.webhooks = Webhooks(settings.webhooks)
     api = APIRouter(prefix="/api/v1")
     for module in (uploads, runs, traces, timeline, results, compare, judgements, series, ask):
@@ -50,6 +54,7 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     app.include_router(api)
     app.include_router(pages.router)
     app.add_exception_handler(LabError, _lab_error)
+    app.add_exception_handler(QuestionStopped, _gone)
     app.add_exception_handler(SliceNotFound, _no_slice)
     app.add_exception_handler(BenchmarkError, _bad_option)
     app.add_exception_handler(RequestValidationError, _bad_request)
@@ -70,7 +75,14 @@ def _answer(request: Request, status: int, sentence: str) -> Response:
 
 
 def _lab_error(request: Request, error: Exception) -> Response:
-    return _answer(request, STATUS.get(error.__class__, 500), str(error))
+    response = _answer(request, STATUS.get(error.__class__, 500), str(error))
+    if isinstance(error, Busy):
+        response.headers["retry-after"] = str(RETRY_AFTER_S)
+    return response
+
+
+def _gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=499)  # which nobody reads
 
 
 def _no_slice(request: Request, error: Exception) -> Response:

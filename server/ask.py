@@ -1,63 +1,106 @@
-"""Questions in SQL over a lab: what its tables hold, and which of its traces a question reaches."""
+"""Questions in SQL over a lab: what its tables hold, and which of its runs and traces a question reaches."""
 
 import json
 import re
-from collections.abc import Callable
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, BinaryIO
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Any
 
 from perflab.profiler.errors import QueryError
-from perflab.profiler.sql import TRACE_TABLES, Columns
+from perflab.profiler.sql import tables_in
 from perflab.profiler.sql_process import ask
+from perflab.profiler.trace_tables import Columns
 
-from .errors import Refused
-from .schema import Answer, Run, Series
+from .errors import NotFound, Refused
+from .schema import Answer, Question, Run, Series, Trace
+from .trace_files import TraceFiles
 
 if TYPE_CHECKING:
     from .lab import LocalLab
 
-MOST_TRACES = 32
+MOST_TRACES = 5_000
 MOST_RUNS = 1_000_000
 # Columns, so that a table without rows has them too.
 _RUN = ("run", "project", "commit", "branch", "machine", "fingerprint", "created", "tool", "dirty", "traces", "results")
-_COMMIT = ("project", "commit", "first_run", "runs")
-_TRACE = ("trace", "name", "run", "bytes", "verdict")
+_COMMIT = ("project", "commit", "place", "first_run", "runs")
+_TRACE = ("trace", "name", "run", "project", "commit", "bytes", "verdict")
 _SERIES = ("project", "benchmark", "params", "unit", "direction", "fingerprint")
+_RESULT = (*_SERIES, "run", "commit", "created", "samples", "minimum", "median")
 
 
-def ask_lab(lab: "LocalLab", query: str, project: str | None, commit: str | None) -> Answer:
-    """The answer to one SELECT over the runs of a project and a commit, or of all; raises Refused."""
-    words = set(re.findall(r"\w+", query.lower()))
-    runs = lab.runs(project, commit, limit=MOST_RUNS)
+def ask_lab(lab: "LocalLab", files: TraceFiles, question: Question, stop: Event | None = None) -> Answer:
+    """The answer to one SELECT; raises Refused, and QuestionStopped once `stop` is set."""
+    runs, traces = _reached(lab, question)
+    words = set(re.findall(r"\w+", question.query.lower()))
     made: dict[str, Callable[[], Columns]] = {
         "runs": lambda: _runs(runs),
         "commits": lambda: _commits(runs),
-        "traces": lambda: _traces(runs),
-        "results": lambda: _results(_series(lab, project), {run.id for run in runs}),
-        "series": lambda: _series_table(_series(lab, project)),
+        "traces": lambda: _traces(runs, traces),
+        "results": lambda: _results(_series(lab, runs), {run.id for run in runs}),
+        "series": lambda: _series_table(_series(lab, runs)),
     }
     tables = {name: make() for name, make in made.items() if name in words}
-    with ExitStack() as stack:
-        files: dict[int, BinaryIO] = {}
-        if words & set(TRACE_TABLES):
-            traces = [trace.id for run in runs for trace in run.traces]
-            if len(traces) > MOST_TRACES:
-                raise Refused(
-                    f"the question reaches {len(traces)} traces; name a project or commit with at most {MOST_TRACES}"
-                )
-            files = {id: stack.enter_context(lab.trace_file(id)) for id in traces}
+    mentioned = tables_in(question.query)
+    if mentioned and len(traces) > MOST_TRACES:
+        raise Refused(
+            f"the question reaches {len(traces):,} traces; name a project and commits with at most {MOST_TRACES:,}"
+        )
+    hashes = {trace.id: trace.sha256 for trace in traces}
+    with tempfile.TemporaryDirectory(prefix="perflab-sql-") as scratch:
+        parquet = {table: files.paths(hashes, table, Path(scratch), stop) for table in sorted(mentioned)}
         try:
-            answer = ask(query, files, tables)
+            answer = ask(question.query, tables=tables, parquet=parquet, stop=stop)
         except QueryError as error:
             raise Refused(str(error)) from error
-    return Answer(columns=answer.columns, rows=answer.rows, cut=answer.cut)
+    return Answer(**asdict(answer))
+
+
+def _reached(lab: "LocalLab", question: Question) -> tuple[Sequence[Run], Sequence[Trace]]:
+    """The runs that a question reaches, newest first, and their traces."""
+    if question.trace is not None:
+        trace = lab.trace(question.trace)
+        return [lab.run(trace.run).run], [trace]
+    runs = _of_commits(lab, question.project, question.commits)
+    return runs, [trace for run in runs for trace in run.traces]
+
+
+def _of_commits(lab: "LocalLab", project: str | None, commits: str | None) -> Sequence[Run]:
+    """The runs of all commits, of one, or of a range `A..B`: those after A, up to B; either may be left out."""
+    if commits is None:
+        return lab.runs(project, limit=MOST_RUNS)
+    first, dots, last = commits.partition("..")
+    if not dots:
+        return lab.runs(project, commits, limit=MOST_RUNS)
+    ends = [lab.commit(end, project) for end in (first, last) if end]
+    if len({end.project for end in ends} | ({project} if project else set())) != 1:
+        raise Refused(f"the commits {commits} are of several projects or none; name the project")
+    runs = lab.runs(project or ends[0].project, limit=MOST_RUNS)
+    order = [commit for _, commit in _in_order(runs)]
+    begin = order.index(ends[0].sha) + 1 if first else 0
+    end = order.index(ends[-1].sha) + 1 if last else len(order)
+    if begin > end:
+        raise Refused(f"of {commits} the first comes after the last; turn them round")
+    within = set(order[begin:end])
+    return [run for run in runs if run.commit in within]
+
+
+def _in_order(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
+    """The runs of each project's commits, in the order of the commits' first runs."""
+    found: dict[tuple[str, str], list[Run]] = {}
+    for run in reversed(runs):
+        found.setdefault((run.project, run.commit), []).append(run)
+    return found
 
 
 def _columns(rows: list[dict[str, Any]], names: tuple[str, ...]) -> Columns:
     return {name: [row[name] for row in rows] for name in names}
 
 
-def _runs(runs: list[Run]) -> Columns:
+def _runs(runs: Sequence[Run]) -> Columns:
     rows = [
         {
             "run": run.id,
@@ -77,36 +120,43 @@ def _runs(runs: list[Run]) -> Columns:
     return _columns(rows, _RUN)
 
 
-def _commits(runs: list[Run]) -> Columns:
-    """Commits in the order of their first run, each with how many runs it has."""
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for run in reversed(runs):
-        row = rows.setdefault(
-            (run.project, run.commit),
-            {"project": run.project, "commit": run.commit, "first_run": run.created.isoformat(), "runs": 0},
-        )
-        row["runs"] += 1
-    return _columns(list(rows.values()), _COMMIT)
+def _commits(runs: Sequence[Run]) -> Columns:
+    rows = [
+        {
+            "project": project,
+            "commit": commit,
+            "place": place,
+            "first_run": of[0].created.isoformat(),
+            "runs": len(of),
+        }
+        for place, ((project, commit), of) in enumerate(_in_order(runs).items())
+    ]
+    return _columns(rows, _COMMIT)
 
 
-def _traces(runs: list[Run]) -> Columns:
+def _traces(runs: Sequence[Run], traces: Sequence[Trace]) -> Columns:
+    by_id = {run.id: run for run in runs}
     rows = [
         {
             "trace": trace.id,
-            "run": run.id,
+            "run": trace.run,
+            "project": by_id[trace.run].project,
+            "commit": by_id[trace.run].commit,
             "name": trace.name,
             "bytes": trace.bytes,
             "verdict": trace.summary.get("health", {}).get("verdict"),
         }
-        for run in runs
-        for trace in run.traces
+        for trace in traces
     ]
     return _columns(rows, _TRACE)
 
 
-def _series(lab: "LocalLab", project: str | None) -> list[Series]:
-    benchmarks = {(found.project, found.benchmark.name) for found in lab.benchmarks(project)}
-    return [series for name, benchmark in sorted(benchmarks) for series in lab.series(name, benchmark)]
+def _series(lab: "LocalLab", runs: Sequence[Run]) -> list[Series]:
+    found: list[Series] = []
+    for project in sorted({run.project for run in runs}):
+        with suppress(NotFound):  # it has traces alone
+            found += lab.series(project)
+    return found
 
 
 def _of_series(series: Series) -> dict[str, Any]:
@@ -136,7 +186,7 @@ def _results(series: list[Series], runs: set[int]) -> Columns:
         for point in each.points
         if point.run in runs
     ]
-    return _columns(rows, (*_SERIES, "run", "commit", "created", "samples", "minimum", "median"))
+    return _columns(rows, _RESULT)
 
 
 def _series_table(series: list[Series]) -> Columns:

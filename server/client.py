@@ -13,7 +13,7 @@ from perflab.benchmarks.gate import GateOptions, GateReport
 from perflab.profiler import importers
 from perflab.profiler.trace import Trace as FullTrace
 
-from .errors import Ambiguous, LabError, NotFound, Refused, Unreachable
+from .errors import Ambiguous, Busy, LabError, NotFound, Refused, Unreachable
 from .ingest import machine_json
 from .lab import DEFAULTS, Progress, open_upload, silent
 from .schema import (
@@ -35,7 +35,7 @@ from .schema import (
 
 T = TypeVar("T")
 NEW_JUDGEMENT = TypeAdapter(NewJudgement)
-ERRORS = {404: NotFound, 409: Ambiguous, 422: Refused}
+ERRORS = {404: NotFound, 409: Ambiguous, 422: Refused, 503: Busy}
 # A server reads a large trace before it answers.
 TIMEOUT = httpx.Timeout(10, read=600, write=600)
 
@@ -135,8 +135,10 @@ class Client:
     def judgement(self, id: int) -> JudgementDetail:
         return self._get(JudgementDetail, f"judgements/{id}")
 
-    def ask(self, query: str, project: str | None = None, commit: str | None = None) -> Answer:
-        question = {"query": query, "project": project, "commit": commit}
+    def ask(
+        self, query: str, project: str | None = None, commits: str | None = None, trace: int | None = None
+    ) -> Answer:
+        question = {"query": query, "project": project, "commits": commits, "trace": trace}
         return self._decode(Answer, self._send("POST", "sql", json=question))
 
     def close(self) -> None:

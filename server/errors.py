@@ -5,6 +5,7 @@ LabError
 ├── Refused        what was sent cannot be taken          (HTTP 422)
 ├── NotFound       nothing of that name is in the lab     (HTTP 404)
 ├── Ambiguous      more than one thing has that name      (HTTP 409)
+├── Busy           others are served first                (HTTP 503)
 ├── Unreachable    no perflab server answers at that address
 ├── PortRefused    the server cannot listen at that address
 └── DemoFailed     a process that the demo started did not do its work
@@ -29,6 +30,10 @@ class NotFound(LabError):
 
 class Ambiguous(LabError):
     """More than one thing has that name; the message lists them."""
+
+
+class Busy(LabError):
+    """Others are served first; the same can be asked again in a moment."""
 
 
 class Unreachable(LabError):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
+from threading import Event
 from typing import BinaryIO, Protocol, Self
 
 from pydantic import TypeAdapter
@@ -30,6 +31,7 @@ from .schema import (
     Label,
     Project,
     ProjectBenchmark,
+    Question,
     Recent,
     Run,
     RunDetail,
@@ -40,6 +42,7 @@ from .schema import (
 from .settings import Settings
 from .sha import sha_prefix
 from .store import Store
+from .trace_files import TraceFiles
 
 Progress = Callable[[int, int], None]
 DEFAULTS = GateOptions()
@@ -135,8 +138,11 @@ class Lab(Protocol):
         """What one gate came to, with its report."""
         ...
 
-    def ask(self, query: str, project: str | None = None, commit: str | None = None) -> Answer:
-        """The answer to one SELECT over the lab, or the runs of a project and of a commit; see docs/sql.md."""
+    def ask(
+        self, query: str, project: str | None = None, commits: str | None = None, trace: int | None = None
+    ) -> Answer:
+        """The answer to one SELECT over the lab, the runs of a project and of commits (`A..B`), or one trace; see
+        docs/sql.md."""
         ...
 
     def close(self) -> None:
@@ -162,6 +168,7 @@ class LocalLab:
         self._blobs = blobs
         # Reading a large trace takes seconds, and who looks at one of its steps looks at the next.
         self._recent = lru_cache(RECENT_TRACES)(lambda sha256: _events(blobs, sha256))
+        self._files = TraceFiles(blobs, lambda sha256: _events(blobs, sha256))
 
     @classmethod
     def open(cls, settings: Settings, *, create: bool) -> Self:
@@ -182,7 +189,7 @@ class LocalLab:
     def runs(
         self, project: str | None = None, commit: str | None = None, branch: str | None = None, limit: int = 100
     ) -> list[Run]:
-        sha = None if commit is None else self._commit(commit, project).sha
+        sha = None if commit is None else self.commit(commit, project).sha
         return self._store.runs(project=project, commit=sha, branch=branch, limit=limit)
 
     def run(self, id: int) -> RunDetail:
@@ -215,7 +222,7 @@ class LocalLab:
         self, base: str, head: str, project: str | None = None, options: GateOptions = DEFAULTS
     ) -> CommitComparison:
         asked = sha_prefix(base)
-        head_commit = self._commit(head, project)
+        head_commit = self.commit(head, project)
         base_commit = self._store.commit(asked, head_commit.project)
         first, second = ((side, self._store.details(side.project, side.sha)) for side in (base_commit, head_commit))
         return compare(first, second, options, self.read_trace)
@@ -238,11 +245,18 @@ class LocalLab:
         found, report = self._store.judgement(id)
         return JudgementDetail(judgement=found, report=REPORT.validate_python(report))
 
-    def ask(self, query: str, project: str | None = None, commit: str | None = None) -> Answer:
-        return ask_lab(self, query, project, commit)
+    def ask(
+        self, query: str, project: str | None = None, commits: str | None = None, trace: int | None = None
+    ) -> Answer:
+        return self.answer(Question(query=query, project=project, commits=commits, trace=trace))
+
+    def answer(self, question: Question, stop: Event | None = None) -> Answer:
+        """As `ask`; raises QuestionStopped once `stop` is set."""
+        return ask_lab(self, self._files, question, stop)
 
     def close(self) -> None:
         self._store.close()
 
-    def _commit(self, commit: str, project: str | None) -> Commit:
+    def commit(self, commit: str, project: str | None = None) -> Commit:
+        """The commit whose SHA begins so."""
         return self._store.commit(sha_prefix(commit), project)

@@ -186,20 +186,31 @@ class Recent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One SELECT, over the runs of a project and of a commit where these are named."""
+    """One SELECT, over what is named: one trace, or the runs of a project and of commits, or all.
+
+    `commits` is a SHA, or a range `A..B`: those after A up to B, in the order of their first runs; either end may be
+    left out.
+    """
 
     query: str
     project: str | None = None
-    commit: str | None = None
+    commits: str | None = None
+    trace: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Names of columns, and rows of plain values; `cut` says that there were more."""
+    """Rows of plain values, with names and SQL types of their columns; `cut` says that there were more than `limit`.
+
+    `seconds` is how long the question took, without the reading of traces.
+    """
 
     columns: list[str]
+    types: list[str]
     rows: list[list[Any]]
+    limit: int
     cut: bool
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

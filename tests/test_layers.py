@@ -72,7 +72,7 @@ ONLY = {
         "server/series.py",
     ),
     "alembic": ("server/migrations/",),
-    "duckdb": ("profiler/sql.py",),
+    "duckdb": ("profiler/sql.py", "profiler/trace_tables.py"),
     "zstandard": ("profiler/importers/container.py",),
     "fastapi": ("server/",),
     "starlette": ("server/",),

@@ -2,6 +2,7 @@
 
 import argparse
 from contextlib import ExitStack, closing
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,10 @@ class Sql:
         parser.add_argument("query", metavar="QUERY", help="one SELECT")
         parser.add_argument("files", type=Path, metavar="FILE", nargs="*", help="traces; without any, a lab is asked")
         parser.add_argument("--project", help="only runs of this project")
-        parser.add_argument("--commit", metavar="SHA", help="only runs of this commit")
+        parser.add_argument(
+            "--commits", metavar="A..B", help="only runs of the commits after A up to B, or of one commit"
+        )
+        parser.add_argument("--trace", type=int, metavar="ID", help="only this trace of the lab")
         add_lab(parser)
 
     def run(self, arguments: argparse.Namespace) -> int:
@@ -29,14 +33,14 @@ class Sql:
             answer = _of_files(arguments.query, arguments.files)
         else:
             with closing(open_lab(arguments)) as lab:
-                answer = lab.ask(arguments.query, arguments.project, arguments.commit)
+                answer = lab.ask(arguments.query, arguments.project, arguments.commits, arguments.trace)
         print(table(answer))
         return 0
 
 
 def _of_files(query: str, files: list[Path]) -> "Answer":
-    from perflab.profiler.sql import Columns
     from perflab.profiler.sql_process import ask
+    from perflab.profiler.trace_tables import Columns
 
     from ..schema import Answer
 
@@ -44,7 +48,7 @@ def _of_files(query: str, files: list[Path]) -> "Answer":
         opened = {number: stack.enter_context(open(path, "rb")) for number, path in enumerate(files, 1)}
         tables: dict[str, Columns] = {"traces": {"trace": list(opened), "name": [path.name for path in files]}}
         found = ask(query, opened, tables)
-    return Answer(columns=found.columns, rows=found.rows, cut=found.cut)
+    return Answer(**asdict(found))
 
 
 def table(answer: "Answer") -> str:

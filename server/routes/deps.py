@@ -13,6 +13,7 @@ Responses: TypeAlias = dict[int | str, dict[str, Any]]
 REFUSED: Responses = {422: {"model": Error, "description": "What was sent cannot be taken"}}
 NOT_FOUND: Responses = {404: {"model": Error, "description": "The lab does not have it"}}
 AMBIGUOUS: Responses = {409: {"model": Error, "description": "More than one thing has that name"}}
+BUSY: Responses = {503: {"model": Error, "description": "Busy; `Retry-After` says when to ask again"}}
 
 
 def _lab(request: Request) -> LocalLab:

@@ -8,8 +8,9 @@ import pytest
 
 from perflab.profiler import Trace, TraceBuilder, Track, chrome
 from perflab.profiler.errors import QueryError
-from perflab.profiler.sql import TRACE_TABLES, Database, Limits
+from perflab.profiler.sql import Database, Limits
 from perflab.profiler.sql_process import ask
+from perflab.profiler.trace_tables import TRACE_TABLES
 
 ROOT = Path(__file__).parents[2]
 STEP = ROOT / "tests/data/traces/torch_step.json"

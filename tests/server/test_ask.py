@@ -1,17 +1,30 @@
 """Questions in SQL to a lab: in this process, over HTTP and from the command line."""
 
+import asyncio
+import csv
+import io
+import json
 import re
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import httpx
 import pytest
+from fastapi import FastAPI
+from starlette.types import Message
 
-from perflab.server.errors import Refused
-from perflab.server.lab import Lab
+from perflab.profiler import columns_file, importers
+from perflab.server.blobs import MemoryBlobs
+from perflab.server.errors import NotFound, Refused
+from perflab.server.lab import Lab, LocalLab
+from perflab.server.routes.ask import AT_ONCE
 from perflab.server.schema import Label, Origin
+from perflab.server.settings import Settings
+from perflab.server.store import Store
 
-from .conftest import BASE, HEAD, Files, Perflab
+from .conftest import BASE, HEAD, NOON, Files, Perflab
 
 DOCS = (Path(__file__).parents[2] / "docs/sql.md").read_text(encoding="utf-8")
 QUESTIONS = re.findall(r"^```sql\n(.*?)^```$", DOCS.split("## Over a lab")[1], re.MULTILINE | re.DOTALL)
@@ -45,7 +58,7 @@ def test_every_table(lab: Lab, files: Files) -> None:
 
 def test_a_commit_alone(lab: Lab, files: Files) -> None:
     fill(lab, files)
-    assert lab.ask("select count(*) from slices", commit=HEAD[:8]).rows == [[9]]
+    assert lab.ask("select count(*) from slices", commits=HEAD[:8]).rows == [[9]]
     assert lab.ask("select count(*) from slices", "demo").rows == [[18]]
 
 
@@ -76,7 +89,15 @@ def test_what_is_refused(lab: Lab, query: str) -> None:
 
 def test_over_http(client: httpx.Client) -> None:
     response = client.post("/api/v1/sql", json={"query": "select 1 as one, 'a' as text"})
-    assert response.json() == {"columns": ["one", "text"], "rows": [[1, "a"]], "cut": False}
+    answer = response.json()
+    assert answer.pop("seconds") < 30
+    assert answer == {
+        "columns": ["one", "text"],
+        "types": ["INTEGER", "VARCHAR"],
+        "rows": [[1, "a"]],
+        "limit": 10_000,
+        "cut": False,
+    }
     refused: Any = client.post("/api/v1/sql", json={"query": "attach 'x'"})
     assert refused.status_code == 422
     assert refused.json()["error"].startswith("ask one SELECT")
@@ -98,3 +119,161 @@ def test_from_the_command_line(perflab: Perflab, files: Files) -> None:
     ]
     code, _, err = perflab("sql", "drop table slices", str(trace))
     assert (code, err.startswith("perflab: ask one SELECT")) == (3, True)
+
+
+THIRD = "7a5d" * 10
+
+
+@pytest.fixture
+def history(local: LocalLab, files: Files) -> LocalLab:
+    """Three commits; matmul takes 100, 150 and 200 us."""
+    fill(local, files)
+    said = Origin(project="demo", commit=THIRD, branch="main")
+    run = files.run("third.json", 2e-4, benchmark="test_step", minutes=200)
+    local.upload(run, Label(name="third.json", said=said))
+    trace = files.trace("7a5d.json", 200)
+    local.upload(trace, Label(name="7a5d.json", said=said, created=NOON + timedelta(minutes=200)))
+    return local
+
+
+@pytest.mark.parametrize(
+    ("commits", "reached"),
+    [
+        (None, [BASE, HEAD, THIRD]),
+        (HEAD[:7], [HEAD]),
+        (f"{BASE[:7]}..{THIRD[:7]}", [HEAD, THIRD]),
+        (f"{BASE[:7]}..{HEAD}", [HEAD]),
+        (f"{HEAD[:7]}..", [THIRD]),
+        (f"..{HEAD[:7]}", [BASE, HEAD]),
+        ("..", [BASE, HEAD, THIRD]),
+        (f"{HEAD}..{HEAD}", []),
+    ],
+)
+def test_a_range_of_commits(history: LocalLab, commits: str | None, reached: list[str]) -> None:
+    asked = "select distinct commit, avg(self_ns) from slices join traces using (trace) where slices.name = 'matmul'"
+    rows = history.ask(f"{asked} group by commit order by 2", "demo", commits).rows
+    assert [row[0] for row in rows] == reached
+    assert [row[1] for row in rows] == [{BASE: 1e5, HEAD: 1.5e5, THIRD: 2e5}[commit] for commit in reached]
+
+
+def test_ranges_that_are_none(history: LocalLab) -> None:
+    for commits, project, says in (
+        (f"{HEAD}..{BASE}", "demo", "the first comes after the last"),
+        ("..", None, "name the project"),
+        ("main..", "demo", "'main' is no SHA"),
+    ):
+        with pytest.raises(Refused, match=says):
+            history.ask("select 1", project, commits)
+    with pytest.raises(NotFound, match="has no run of commit 1234567"):
+        history.ask("select 1", "demo", "1234567..")
+
+
+def test_one_trace(lab: Lab, files: Files) -> None:
+    fill(lab, files)
+    (trace, *_) = lab.ask("select trace from traces where name = '4ead.json'").rows[0]
+    columns = "select count(*), max(duration_ns) from slices where name = 'matmul'"
+    assert lab.ask(columns, trace=trace).rows == [[3, 150_000]]
+    assert lab.ask("select commit from runs", trace=trace).rows == [[HEAD]]
+    with pytest.raises(NotFound, match="no trace 99"):
+        lab.ask("select 1", trace=99)
+
+
+def test_a_trace_is_read_once(history: LocalLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = "select sum(self_ns) from slices"
+    before = history.ask(asked).rows
+    monkeypatch.setattr(importers, "read", lambda file: pytest.fail("a trace was read again"))
+    monkeypatch.setattr(columns_file, "load", lambda file: pytest.fail("a trace was read again"))
+    assert history.ask(asked).rows == before
+    assert history.ask("select count(*) from slices where trace = 1").rows == [[9]]
+
+
+def test_where_tables_cannot_be_kept(files: Files, store: Store) -> None:
+    class Forgets(MemoryBlobs):
+        def keep_derived(self, sha256: str, write: Callable[[BinaryIO], None]) -> None: ...
+
+    for blobs in (MemoryBlobs(), Forgets()):
+        lab = LocalLab(store, blobs)
+        fill(lab, files)
+        for _ in range(2):
+            assert lab.ask("select count(*) from slices").rows == [[18]]
+        store = Store.open(Settings(files.folder / "second"), create=True)
+    store.close()
+
+
+def test_nothing_else_of_the_lab_is_in_reach(history: LocalLab, settings: Settings) -> None:
+    """Questions over one trace reach no other's files, nor the lab's own."""
+    history.ask("from slices")
+    kept = sorted(settings.blobs.rglob("*.parquet"))
+    assert len(kept) == 3
+    own = history.trace(1).sha256
+    (other, *_) = (path for path in kept if not path.name.startswith(own))
+    paths = [settings.database, other, settings.blobs / own[:2] / own] * 2
+    for read, path in zip(("read_blob", "read_csv", "read_parquet", "read_json_objects", "glob"), paths, strict=False):
+        assert path.is_file()
+        with pytest.raises(Refused, match="Permission Error"):
+            history.ask(f"select *, (select count(*) from slices) from {read}('{path}')", trace=1)
+
+
+def test_errors_do_not_tell_folders(history: LocalLab, settings: Settings) -> None:
+    with pytest.raises(Refused) as refused:
+        history.ask("select nothing_of_this_name from slices")
+    assert "not found" in str(refused.value)
+    assert "/" not in str(refused.value)
+
+
+def test_an_answer_says_its_limit(client: httpx.Client) -> None:
+    answer = client.post("/api/v1/sql", json={"query": "select n from range(1000000) t(n)"}).json()
+    assert (len(answer["rows"]), answer["limit"], answer["cut"]) == (10_000, 10_000, True)
+    assert answer["rows"][-1] == [9999]
+
+
+@pytest.mark.parametrize("how", ["format", "accept"])
+def test_as_csv(client: httpx.Client, how: str) -> None:
+    query = "select 'a,b' as x, null as y, [1, 2] as z, 1.5 as w, true as v union all select 'é', 1, [], 2, false"
+    if how == "format":
+        response = client.post("/api/v1/sql?format=csv", json={"query": query})
+    else:
+        response = client.post("/api/v1/sql", json={"query": query}, headers={"accept": "text/csv"})
+    assert response.headers["content-type"] == "text/csv; charset=utf-8"
+    assert list(csv.reader(io.StringIO(response.text))) == [
+        ["x", "y", "z", "w", "v"],
+        ["a,b", "", "[1, 2]", "1.5", "true"],
+        ["é", "1", "[]", "2.0", "false"],
+    ]
+
+
+def test_too_many_questions_at_once(client: httpx.Client, app: FastAPI) -> None:
+    for _ in range(AT_ONCE):
+        app.state.places.acquire()
+    refused = client.post("/api/v1/sql", json={"query": "select 1"})
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert refused.json()["error"] == "4 questions are being answered; ask again in a moment"
+    app.state.places.release()
+    for _ in range(2):  # the place is given back
+        assert client.post("/api/v1/sql", json={"query": "select 1"}).status_code == 200
+
+
+def test_a_question_ends_with_its_client(app: FastAPI) -> None:
+    """The process that answers is stopped long before its limit, and its place is free again."""
+    endless = json.dumps({"query": "select count(*) from range(1000000000000000)"}).encode()
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/v1/sql",
+        "raw_path": b"/api/v1/sql",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost"), (b"content-type", b"application/json")],
+        "app": app,
+    }
+    sent: list[Message] = []
+    messages: list[Message] = [{"type": "http.request", "body": endless}, {"type": "http.disconnect"}]
+
+    async def receive() -> Message:
+        return messages.pop(0) if len(messages) > 1 else messages[0]
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    assert [message["status"] for message in sent if message["type"] == "http.response.start"] == [499]
+    assert all(app.state.places.acquire(blocking=False) for _ in range(AT_ONCE))
