@@ -70,7 +70,7 @@ def test_profiled_step(measure: Measure, name: str, most: float) -> None:
 
 
 def test_stacks_of_a_step(measure: Measure) -> None:
-    """Sampled every ms by pyinstrument, which looks at each call and return of Python."""
+    """Sampled every ms."""
     pytest.importorskip("pyinstrument")
     step = statement("step()", {"step": make_step(measure.ours, "mlp_tiny")}, collect=True, seconds=SAMPLE_SECONDS)
     times = measure.in_turn({"on": profiled(step, lambda: profile(with_stack=True)), "off": step}, ROUNDS)

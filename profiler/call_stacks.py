@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from .trace import Json
 
-Frame: TypeAlias = tuple[str, int, str]  # file, line, function
+Frame: TypeAlias = tuple[str, int, str, int]  # file, line, function, the line at which that begins
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class CallStacks:
         inside = os.path.join(own, "")
         found = cls()
         for stack in stacks:
-            found.texts.append(";".join(f"{file}({line}): {function}" for file, line, function in stack))
-            outside = (f"{file}:{line}" for file, line, _ in stack if not file.startswith(inside))
+            found.texts.append(";".join(f"{file}({line}): {function}" for file, line, function, _ in stack))
+            outside = (f"{file}:{line}" for file, line, *_ in stack if not file.startswith(inside))
             found.sources.append(next(outside, ""))
         return found

@@ -49,7 +49,7 @@ from .memory_uses import MemoryUses, uses_of
 from .merge import merged
 from .pages import Page, Pages, pages_of, trace_of
 from .recording import Cost, Recording
-from .stacks import StackTrack
+from .stack_track import StackTrack
 from .stretches import NOTHING, Placed, Stretch, cut, kernel_begins, portions
 from .task_track import TaskTrack
 from .torch_track import TorchTrack

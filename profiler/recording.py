@@ -11,7 +11,7 @@ from .call_stacks import CallStacks
 from .events import ANNOTATION, COMPOSITE, NODE, OP, STEP_MARK
 from .garbage import Collection
 from .gil_track import GilRecord
-from .stacks import StackRecord
+from .stack_track import StackRecord
 from .torch_recorder import TorchRecord
 from .trace import Int64s, Json
 

@@ -24,7 +24,7 @@ from .recorder import RECORDER
 from .recording import Recording
 from .ring import Ring, RingSteps
 from .schedule import ProfilerAction, Schedule, always
-from .stacks import StackRecord
+from .stack_track import StackRecord
 from .torch_recorder import TorchRecorder
 from .trace import Json, Trace
 from .window import Window
@@ -46,16 +46,16 @@ class profile:
     branch, project, machine, ...) goes into the trace. The GIL is recorded for every thread of the process; where that
     cannot be, a RuntimeWarning says why. Profiles may run inside each other and in several threads at once: each sees
     what happens in the process while it records, and its own steps. Any thread may stop them. Forked children are
-    recorded too (docs/recording.md); there the profile itself does nothing. `with_stack`: pyinstrument samples this
-    thread's Python stack each millisecond (ProfilerError where it is not installed); the samples are lost where another
-    thread stops the profile. `record_stacks`: each op and allocation has Python's whole stack, each backward slice the
-    line of its forward op. `max_events`: so many of 64 bytes are kept, further ones are counted and told; of profiles
-    inside each other the limit of the outermost holds. `ring` keeps the last steps alone (see `Ring`), with no
-    schedule, stacks or torch (ValueError). `budget`: the share of the time that recording may take (0.02); where events
-    cost more between two steps, stacks and then shapes are left out, of all profiles that run, and the trace says so.
-    `torch`: torch's own recorder runs too, for this thread and its backward passes, and what it records lies in the
-    same trace on the same clock (ProfilerError where PyTorch is not installed); see docs/torch.md. `with_modules`:
-    calls of torch's modules are there, too, and ops belong to them.
+    recorded too (docs/recording.md); there the profile itself does nothing. `with_stack`: this thread's Python stack is
+    sampled each millisecond, for pyinstrument (ProfilerError where it is not installed); the samples of a thread that
+    is not the main one are lost where another thread stops the profile. `record_stacks`: each op and allocation has
+    Python's whole stack, each backward slice the line of its forward op. `max_events`: so many of 64 bytes are kept,
+    further ones are counted and told; of profiles inside each other the limit of the outermost holds. `ring` keeps the
+    last steps alone (see `Ring`), with no schedule, stacks or torch (ValueError). `budget`: the share of the time that
+    recording may take (0.02); where events cost more between two steps, stacks and then shapes are left out, of all
+    profiles that run, and the trace says so. `torch`: torch's own recorder runs too, for this thread and its backward
+    passes, and what it records lies in the same trace on the same clock (ProfilerError where PyTorch is not installed);
+    see docs/torch.md. `with_modules`: calls of torch's modules are there, too, and ops belong to them.
     """
 
     def __init__(

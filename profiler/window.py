@@ -143,11 +143,13 @@ class Window:
     def end(self, metadata: dict[str, Json]) -> Recording:
         """What was recorded, and nothing is any more."""
         try:
-            stack = self._stack.stop() if self._stack is not None else None
+            if self._stack is not None:
+                self._stack.stop()
             self.sample_memory()
             recording = self._recording(self._gil.stop(), metadata)
             torch = self._stop_torch()
             notes = torch.notes if torch else {}
+            stack = self._stack.read() if self._stack is not None else None
             return replace(recording, stack=stack, torch=torch, metadata=recording.metadata | notes)
         finally:
             self.close()

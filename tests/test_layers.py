@@ -55,6 +55,7 @@ ONLY = {
         "profiler/family.py",
         "profiler/window.py",
         "profiler/gil.py",
+        "profiler/stacks.py",
         "profiler/replay_engine.py",  # the allocator itself decides what it would have done
         "profiler/importers/chrome.py",
         "profiler/importers/chrome_columns.py",

@@ -7,7 +7,7 @@
 #include "event_costs.h"
 #include "family.h"
 #include "memory_use.h"
-#include "py_stack.h"
+#include "py_sampler.h"
 #include "recorder.h"
 #include "shapes.h"
 
@@ -114,6 +114,12 @@ void bind_recorder(nb::module_& m) {
   m.def("shapes", shape_lists);
   m.def("record_stacks", record_stacks, "on"_a);
   m.def("stacks", [] { return nb::steal<nb::list>(list_stacks()); });
+  nb::class_<StackSampler>(m, "StackSampler")
+      .def(nb::init<double>(), "interval_s"_a)
+      .def("stop", &StackSampler::stop)
+      .def_prop_ro("spent", &StackSampler::spent)
+      .def("samples", [](const StackSampler& s) { return nb::steal<nb::list>(s.samples()); })
+      .def("stacks", [](const StackSampler& s) { return nb::steal<nb::list>(s.stacks()); });
   m.def("record_use", record_uses, "tensors"_a, "use"_a, "scope"_a = 0);
 }
 

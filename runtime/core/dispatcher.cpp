@@ -197,6 +197,8 @@ void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, A
   e.shapes = shapes, e.scope = current_scope;
   if (stack_of_thread) [[unlikely]]
     record_stack(t0);
+  if (sample_is_due.load(std::memory_order_relaxed)) [[unlikely]]
+    take_sample();
 }
 
 namespace {

@@ -7,9 +7,6 @@
 
 namespace perflab {
 
-// An event: the moment in t0 and t2, the block in address and bytes, in t1 its bytes on a device, rounded up, in scope
-// whose module's it is (0 none), in flags what it is for (bits 0-7) and the number of the device.
-constexpr auto kUse = static_cast<EventKind>(13);
 enum MemoryUse : uint16_t { kParameter = 1, kGradient, kOptimizerState, kInput, kSaved };
 void record_use(const Storage*, MemoryUse, uint32_t scope = 0);
 

@@ -49,7 +49,7 @@ void record_use(const Storage* s, MemoryUse use, uint32_t scope) {
   Event& e = next_event();
   e = Event{};
   e.t0 = e.t2 = ticks();
-  e.kind = kUse, e.flags = static_cast<uint16_t>(use | s->device << 8), e.scope = scope;
+  e.kind = EventKind::kUse, e.flags = static_cast<uint16_t>(use | s->device << 8), e.scope = scope;
   e.address = reinterpret_cast<uint64_t>(s->data), e.bytes = s->bytes;
   if (s->block) e.t1 = static_cast<int64_t>(s->block->bytes);
 }
