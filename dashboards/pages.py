@@ -179,7 +179,7 @@ def gates_page(view: GatesView) -> str:
 
 def gate_page(view: GateView) -> str:
     """What one gate came to: verdicts, and what made the difference."""
-    return _render("gate.html", section="Gates", project=view.gate.project, view=view, **_verdicts(view.verdicts))
+    return _render("gate.html", {}, section="Gates", project=view.gate.project, view=view, **_verdicts(view.verdicts))
 
 
 def series_page(views: Sequence[SeriesView]) -> str:
@@ -198,7 +198,7 @@ def series_page(views: Sequence[SeriesView]) -> str:
 
 def series_list_page(view: SeriesListView) -> str:
     """Every series of a project."""
-    states = Counter(row.state for row in view.series)
+    states: Counter[str] = Counter(row.state for row in view.series)
     return _render(
         "series_list.html",
         section="Series",

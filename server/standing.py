@@ -127,7 +127,7 @@ def _with_verdicts(found: Sequence[Standing], commits: int) -> list[Standing]:
     for at, standing in enumerate(found):
         runs = list(runs_by_commit(standing.series).values())[-2:]
         if len(standing.values) < NEEDED and len(runs) == 2 and min(*runs[0], *runs[1]) > 0:
-            compared[at] = compare(*runs, DEFAULTS.alpha)
+            compared[at] = compare(runs[0], runs[1], DEFAULTS.alpha)
     corrected = dict(zip(compared, holm([each.p_value for each in compared.values()]), strict=True))
     return [
         _judged(standing, compared[at], corrected[at], len(compared), commits) if at in compared else standing

@@ -40,7 +40,7 @@ def read_folder(files: Mapping[str, bytes], created: datetime) -> list[Run] | No
     known = parsed(decoded(files[index])) if index is not None else {}
     runs = []
     for content in files.values() if isinstance(known, dict) else ():
-        document = parsed(decoded(content)) if b'"commit_hash"' in content else None
+        document = parsed(decoded(content)) if b'"commit_hash"' in content else {}
         if knows(document):
             runs.append(_read(document, known, created))
     return runs or None
