@@ -84,7 +84,7 @@ def memory_stats(device: Any = None) -> dict[str, int]:
     `allocated` and `freed`. Counted are numbers of blocks and segments, and bytes: `active` are blocks in use and those
     that other streams have not left yet, `inactive_split` free parts of segments that are in use besides, and
     `requested` what was asked for before it was rounded. Of a device, peaks other than that of `allocated_bytes.all`
-    count the small blocks that threads keep for their next tensors as well, at most 2 MiB each.
+    count the blocks that threads keep for their next tensors as well: small ones, at most 2 MiB each, and a large one.
     """
     return _core.allocator_stats(_number(device))
 

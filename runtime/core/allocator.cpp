@@ -15,11 +15,16 @@ namespace {
 
 // Never destroyed: threads may free after static destruction. In a forked child, what other threads had cached is lost.
 struct Host {
-  CachingAllocator large{host_memory(), 0, allocator_options};
+  CachingAllocator large{host_memory(), 0, options()};
   SmallBlocks small{large};
   Host() {
     hold_across_fork(small.mutex());  // taken before the other
     hold_across_fork(large.mutex());
+  }
+  static AllocatorOptions options() {
+    AllocatorOptions o = allocator_options;
+    o.threads_keep_blocks = true;
+    return o;
   }
 };
 Host& host() {
@@ -27,18 +32,22 @@ Host& host() {
   return shared;
 }
 
-void* allocate_large(size_t bytes) {
-  Block* b = host().large.allocate(bytes, kHostStream, current_pool[0], current_owner());
-  unpoison(b->address, bytes);
-  return b->address;
-}
+void* allocate_large(size_t bytes) { return allocate_block(bytes)->address; }
 
-void deallocate_large(void* memory, size_t bytes) noexcept {
-  poison(memory, bytes);
-  host().large.deallocate(memory);
-}
+void deallocate_large(void* memory) noexcept { deallocate_block(host().large.find(memory)); }
 
 }  // namespace
+
+Block* allocate_block(size_t bytes) {
+  Block* b = host().large.allocate(bytes, kHostStream, current_pool[0], current_owner());
+  unpoison(b->address, bytes);
+  return b;
+}
+
+void deallocate_block(Block* b) noexcept {
+  poison(b->address, b->asked);
+  host().large.deallocate(b);
+}
 
 size_t block_bytes(size_t bytes) {
   return bytes <= kLargestSmall ? class_bytes(size_class(bytes)) : round_up(bytes, kMinBlock);
@@ -59,7 +68,7 @@ void* allocate(size_t bytes) {
   return block;
 }
 void deallocate(void* block, size_t bytes) noexcept {
-  if (bytes > kLargestSmall) return deallocate_large(block, bytes);
+  if (bytes > kLargestSmall) return deallocate_large(block);
   std::free(block);
 }
 
@@ -140,7 +149,7 @@ void* allocate_slow(size_t bytes) {
 }
 
 void deallocate_slow(void* memory, size_t bytes) noexcept {
-  if (bytes > kLargestSmall) return deallocate_large(memory, bytes);
+  if (bytes > kLargestSmall) return deallocate_large(memory);
   small().give(size_class(bytes), &memory, 1);
 }
 

@@ -7,6 +7,7 @@
 
 namespace perflab {
 
+struct Block;
 class CachingAllocator;
 class LiveBytes;
 
@@ -14,6 +15,9 @@ constexpr Stream kHostStream = 0;  // the only one of host memory
 
 void* allocate(size_t bytes);  // throws OutOfMemory
 void deallocate(void* block, size_t bytes) noexcept;
+// Of more than kLargestSmall bytes, for those that remember the block.
+Block* allocate_block(size_t bytes);
+void deallocate_block(Block*) noexcept;
 LiveBytes& host_bytes();           // of storages, as asked for
 size_t block_bytes(size_t bytes);  // of the block that serves so many
 

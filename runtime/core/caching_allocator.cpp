@@ -29,12 +29,19 @@ CachingAllocator::~CachingAllocator() {
 // --- allocate and deallocate
 
 Block* CachingAllocator::allocate(size_t asked, Stream stream, uint32_t pool, Owner owner) {
-  if (kept_ && !pool && asked <= kLargestOfSmallPool)
-    if (Block* b = kept_->take(rounded(asked), stream, asked)) {
+  Block* freed = nullptr;  // that this thread kept, and that serves no more
+  if (kept_ && !pool) {
+    const size_t bytes = rounded(asked);
+    const size_t spare = options_.expandable_segments ? 0 : kLargestOfSmallPool;  // that cut() leaves
+    Block* b = asked <= kLargestOfSmallPool ? kept_->take(bytes, stream, asked)
+                                            : kept_->take_large(bytes, bytes + spare, stream, asked, freed);
+    if (b) {
       b->owner = owner;
       return b;
     }
+  }
   std::unique_lock lock(mutex_);
+  if (freed) put_back(freed);
   if (asked > SIZE_MAX / 4) refuse(asked, asked);
   make_ready();
   if (!pending_.empty()) process_events();
@@ -82,8 +89,13 @@ void CachingAllocator::make_ready() {
 
 void CachingAllocator::deallocate(Block* b) noexcept {
   if (kept_) {
-    if (kept_->keep(b)) return;
-    kept_->count(b, -1);
+    if (!b->segment->home->small && b->bytes < options_.max_split_bytes) {
+      b = kept_->keep_large(b);
+      if (!b) return;
+    } else {
+      if (kept_->keep(b)) return;
+      kept_->count(b, -1);
+    }
   }
   std::lock_guard lock(mutex_);
   put_back(b);
@@ -121,11 +133,13 @@ void CachingAllocator::collect_kept(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   const KeptBlocks::Collected c = kept_->collect();
   lock.lock();
-  count(pools_.begin()->second.small, [&](PoolStats& s) {
-    s.allocation.pass(c.takes, c.takes), s.allocated_bytes.pass(c.bytes, c.bytes);
-    s.active.pass(c.takes, c.takes), s.active_bytes.pass(c.bytes, c.bytes);
-    s.requested_bytes.pass(c.asked, c.asked_before);
-  });
+  const Pool& first = pools_.begin()->second;
+  for (const auto& [home, taken] : {std::pair{&first.small, &c.small}, std::pair{&first.large, &c.large}})
+    count(*home, [t = taken](PoolStats& s) {
+      s.allocation.pass(t->takes, t->takes), s.allocated_bytes.pass(t->bytes, t->bytes);
+      s.active.pass(t->takes, t->takes), s.active_bytes.pass(t->bytes, t->bytes);
+      s.requested_bytes.pass(t->asked, t->asked_before);
+    });
   for (Block* b : c.blocks) put_back(b);
 }
 

@@ -28,7 +28,7 @@ struct KeptBlocks::All {
         if (!tables || t != tables[d]) t->owned = false;
         if (!t->held.load()) continue;
         for (Entry& e : t->entries) e = {};
-        t->bytes = 0;
+        t->bytes = 0, t->large = nullptr;
         t->let_go();
       }
   }
@@ -91,12 +91,23 @@ Block* KeptBlocks::take(size_t bytes, Stream stream, size_t asked) {
   Block* b = e.bytes == bytes && e.stream == stream ? e.head : nullptr;
   if (b) {
     e.head = b->next_kept, --e.count, t->bytes -= bytes;
-    Collected& c = t->counts;
-    ++c.takes, c.bytes += static_cast<int64_t>(bytes), c.asked += static_cast<int64_t>(asked);
-    c.asked_before += static_cast<int64_t>(std::exchange(b->asked, asked));
+    t->small_taken.count(b, asked);
   }
   t->let_go();
   if (b) in_use_->add(*t->in_use, static_cast<int64_t>(bytes));
+  return b;
+}
+
+Block* KeptBlocks::take_large(size_t bytes, size_t most, Stream stream, size_t asked, Block*& other) {
+  Table* t = mine();
+  if (!t) return nullptr;
+  t->hold();
+  Block* b = std::exchange(t->large, nullptr);
+  const bool serves = b && b->bytes >= bytes && b->bytes <= most && b->stream() == stream;
+  if (serves) t->large_taken.count(b, asked);
+  t->let_go();
+  if (!serves) return other = b, nullptr;
+  in_use_->add(*t->in_use, static_cast<int64_t>(b->bytes));
   return b;
 }
 
@@ -117,6 +128,20 @@ bool KeptBlocks::keep(Block* b) noexcept {
   return kept;
 }
 
+Block* KeptBlocks::keep_large(Block* b) noexcept {
+  Table* t = mine();
+  if (!t) {
+    in_use_->change_by_any(-static_cast<int64_t>(b->bytes));
+    return b;
+  }
+  in_use_->remove(*t->in_use, static_cast<int64_t>(b->bytes));
+  if (b->segment->home->pool || !b->streams.empty()) return b;
+  t->hold();
+  b = std::exchange(t->large, b);
+  t->let_go();
+  return b;
+}
+
 void KeptBlocks::count(const Block* b, int sign) noexcept {
   const auto bytes = static_cast<int64_t>(b->bytes);
   Table* t = mine();
@@ -133,16 +158,16 @@ KeptBlocks::Collected KeptBlocks::collect() {
   All& all = All::one();
   std::lock_guard lock(all.mutex);
   for (Table* t = all.first[device_]; t; t = t->next) {
-    sum.blocks.reserve(sum.blocks.size() + kEntries * kMostOfASize);  // before it is held
+    sum.blocks.reserve(sum.blocks.size() + kEntries * kMostOfASize + 1);  // before it is held
     t->hold();
     for (Entry& e : t->entries) {
       for (Block* b = e.head; b; b = b->next_kept) sum.blocks.push_back(b);
       e.head = nullptr, e.count = 0;
     }
     t->bytes = 0;
-    sum.takes += t->counts.takes, sum.bytes += t->counts.bytes;
-    sum.asked += t->counts.asked, sum.asked_before += t->counts.asked_before;
-    t->counts = {};
+    if (t->large) sum.blocks.push_back(std::exchange(t->large, nullptr));
+    sum.small.add(std::exchange(t->small_taken, {}));
+    sum.large.add(std::exchange(t->large_taken, {}));
     t->let_go();
   }
   return sum;

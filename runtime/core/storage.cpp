@@ -9,6 +9,7 @@
 #include "live_bytes.h"
 #include "memory_use.h"
 #include "recorder.h"
+#include "size_classes.h"
 
 namespace perflab {
 namespace {
@@ -51,12 +52,14 @@ void record_use(const Storage* s, MemoryUse use, uint32_t scope) {
   e.t0 = e.t2 = ticks();
   e.kind = EventKind::kUse, e.flags = static_cast<uint16_t>(use | s->device << 8), e.scope = scope;
   e.address = reinterpret_cast<uint64_t>(s->data), e.bytes = s->bytes;
-  if (s->block) e.t1 = static_cast<int64_t>(s->block->bytes);
+  if (s->device) e.t1 = static_cast<int64_t>(s->block->bytes);
 }
 
 Storage* make_storage(size_t bytes, bool quiet) {
-  auto* s = new (allocate(sizeof(Storage) + bytes)) Storage;
-  s->bytes = bytes, s->data = s + 1;
+  const size_t whole = sizeof(Storage) + bytes;
+  Block* block = whole > kLargestSmall ? allocate_block(whole) : nullptr;
+  auto* s = new (block ? block->address : allocate(whole)) Storage;
+  s->bytes = bytes, s->data = s + 1, s->block = block;
   in_use.add(cell(), static_cast<int64_t>(bytes));
   if (is_recording() && !quiet) [[unlikely]]
     record_memory(EventKind::kAlloc, s);
@@ -77,7 +80,7 @@ void destroy(Storage* s) noexcept {
   if (is_recording()) [[unlikely]]
     record_memory(EventKind::kFree, s);
   in_use.remove(cell(), static_cast<int64_t>(s->bytes));
-  deallocate(s, sizeof(Storage) + s->bytes);
+  s->block ? deallocate_block(s->block) : deallocate(s, sizeof(Storage) + s->bytes);
 }
 
 int64_t live_storage_bytes() { return host_bytes().stat().current; }

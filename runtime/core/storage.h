@@ -16,7 +16,7 @@ struct alignas(64) Storage {  // where the memory is ours, it follows this heade
   void* data;
   void* owner = nullptr;                  // somebody else's memory (a numpy array's): who keeps it
   void (*give_back)(Storage*) = nullptr;  // null: it lies in this block. Called on any thread, with or without the GIL
-  Block* block = nullptr;                 // of a device's allocator
+  Block* block = nullptr;                 // of a caching allocator; null: a small one of the host
   Stream stream = 0;                      // that it was allocated for, and what work on it follows
   uint8_t device = 0;
 };
