@@ -15,6 +15,8 @@ from .timeline import track_label
 
 POINT_LIMIT = 3000
 ROW_LIMIT = 50
+WAIT_LIMIT = 20
+CONVOY_LIMIT = 5
 _EXACT = "every thread's, exact"
 _SAMPLED = "perflab's own, and a probe's samples"
 
@@ -67,13 +69,54 @@ def note(trace: Trace, threads: Sequence[GilThread]) -> str:
     return f"{sentence}; {units.whole(lost)} more were lost for want of room" if isinstance(lost, int) else sentence
 
 
-def convoy_notes(trace: Trace, found: Sequence[Convoy]) -> list[str]:
+@dataclass(frozen=True)
+class Moment:
+    """Something that a reader can look at: `start` and `end` in ns since the begin of the timeline."""
+
+    said: str
+    start: int
+    end: int
+
+
+def convoy_rows(trace: Trace, found: Sequence[Convoy], origin_ns: int) -> list[Moment]:
     """A sentence on each convoy, the longest first."""
     return [
-        f"A convoy: {_label(trace, convoy.track)} waited {units.duration(convoy.waited_ns)} behind"
-        f" {_label(trace, convoy.holder)} in {_counted(convoy.acquisitions, 'acquisition')} in a row,"
-        f" to hold it for {units.duration(convoy.held_ns)}."
-        for convoy in found[:3]
+        Moment(
+            f"{_label(trace, convoy.track)} waited {units.duration(convoy.waited_ns)} behind"
+            f" {_label(trace, convoy.holder)} in {_counted(convoy.acquisitions, 'acquisition')} in a row,"
+            f" to hold it for {units.duration(convoy.held_ns)}",
+            convoy.start - origin_ns,
+            convoy.end - origin_ns,
+        )
+        for convoy in found[:CONVOY_LIMIT]
+    ]
+
+
+@dataclass(frozen=True)
+class LongWait:
+    """One of the longest waits: the thread, the reason, times in ns; `start` and `end` since the timeline's begin."""
+
+    name: str
+    reason: str
+    wait_ns: int
+    hold_ns: int
+    start: int
+    end: int
+
+
+def longest(trace: Trace, waits: Sequence[GilWait], origin_ns: int) -> list[LongWait]:
+    """The longest waits."""
+    ranked = sorted((wait for wait in waits if wait.wait_ns), key=lambda wait: -wait.wait_ns)[:WAIT_LIMIT]
+    return [
+        LongWait(
+            _label(trace, wait.track),
+            wait.reason,
+            wait.wait_ns,
+            wait.hold_ns,
+            wait.start - origin_ns,
+            wait.start - origin_ns + wait.wait_ns + wait.hold_ns,
+        )
+        for wait in ranked
     ]
 
 

@@ -3,13 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
-from perflab.profiler.analysis.averages import Averages
 from perflab.profiler.analysis.diff import TraceDiff
-from perflab.profiler.analysis.gil import GilWait
-from perflab.profiler.analysis.memory import MemoryCurve
-from perflab.profiler.analysis.steps import Step
 
 from . import units
 from .project_views import OverviewView
@@ -37,38 +32,6 @@ class Part:
 
     text: str
     tone: str = ""
-
-
-def trace_stats(
-    span_ns: int, steps: Sequence[Step], averages: Averages, curve: MemoryCurve | None, waits: Sequence[GilWait]
-) -> list[Stat]:
-    """What a trace amounts to: step time, ops, time in kernels, peak memory, GIL waits."""
-    self_ns = sum(row.self_ns for row in averages.rows)
-    kernel_ns = sum(row.kernel_ns for row in averages.rows)
-    calls = sum(row.count for row in averages.rows)
-    waited = sum(wait.wait_ns for wait in waits)
-    stats = [_span_stat(span_ns, steps)]
-    per_step = f"{units.whole(calls / len(steps))} a step" if steps else f"{len(averages.rows)} kinds"
-    stats.append(Stat("ops", units.whole(calls), per_step))
-    stats.append(Stat("self time of ops", units.duration(self_ns), f"{units.share(self_ns / span_ns)} of the span"))
-    if kernel_ns and self_ns:
-        stats.append(Stat("kernel time", units.duration(kernel_ns), f"{units.share(kernel_ns / self_ns)} of self time"))
-    if curve is not None:
-        end = units.size(int(curve.allocated[-1]))
-        stats.append(Stat("peak memory", units.size(curve.peak_bytes), f"{end} at the end"))
-    acquired = f"{units.whole(len(waits))} acquisitions" if waits else "none recorded"
-    stats.append(Stat("waiting for the GIL", units.duration(waited if waits else None), acquired))
-    return stats
-
-
-def _span_stat(span_ns: int, steps: Sequence[Step]) -> Stat:
-    if not steps:
-        return Stat("span", units.duration(span_ns), "no steps were marked")
-    durations = [step.duration for step in steps]
-    if len(steps) == 1:
-        return Stat("step", units.duration(durations[0]), "one step")
-    spread = f"{units.duration(min(durations))} to {units.duration(max(durations))}, {len(steps)} steps"
-    return Stat("step, median", units.duration(median(durations)), spread)
 
 
 def overview_stats(view: OverviewView) -> list[Stat]:

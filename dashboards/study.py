@@ -1,49 +1,112 @@
-"""What the trace page says of a whole trace, whichever step is looked at. A large trace takes seconds to study."""
+"""What the pages of a trace say of the whole of it, each part made when a page first asks for it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from weakref import WeakKeyDictionary
-
-import plotly.graph_objects as go
+from collections.abc import Sequence
+from functools import cached_property
+from weakref import WeakKeyDictionary, ref
 
 from perflab.profiler.analysis.advice import Advice, advise
-from perflab.profiler.analysis.averages import key_averages
-from perflab.profiler.analysis.blocks import blocks
-from perflab.profiler.analysis.contention import blocked, convoys, gil_threads
-from perflab.profiler.analysis.gil import gil_waits
-from perflab.profiler.analysis.growth import growth
-from perflab.profiler.analysis.lifetimes import lifetimes
-from perflab.profiler.analysis.memory import MemoryPeak, category_curves, memory_curve, memory_peak
-from perflab.profiler.analysis.parts import WORDS, PartShare, part_shares, step_parts
+from perflab.profiler.analysis.averages import Averages, key_averages
+from perflab.profiler.analysis.blocks import Blocks, blocks
+from perflab.profiler.analysis.contention import Blocked, Convoy, GilThread, blocked, convoys, gil_threads
+from perflab.profiler.analysis.gil import GilWait, gil_waits
+from perflab.profiler.analysis.groups import GroupBy
+from perflab.profiler.analysis.memory import MemoryCurve, memory_curve
+from perflab.profiler.analysis.ops import Ops, ops
+from perflab.profiler.analysis.outliers import OutlierStep, outlier_steps
+from perflab.profiler.analysis.parts import StepParts, loop_parts
 from perflab.profiler.analysis.steps import Step, steps
+from perflab.profiler.analysis.trees import TimeTree, TreeOf, time_tree
 from perflab.profiler.trace import Trace
 
-from . import gil, headline, memory, optable
-from . import lifetimes as lifetimes_figure
 from .outline import Outline, outline
 
 
-@dataclass(frozen=True)
 class Study:
-    """The parts of the page by their names in its template; `figures` are JSON."""
+    """The analyses of a trace. A large trace takes a second or two to study whole, and no page needs all of it."""
 
-    span: tuple[int, int]
-    steps: Sequence[Step]
-    figures: Mapping[str, str]
-    timeline: Outline
-    stats: Sequence[headline.Stat]
-    advice: Sequence[Advice]
-    parts: Sequence[tuple[str, PartShare]]
-    ops: Sequence[optable.OpRow]
-    extent: str
-    memory_note: str
-    memory_peak: MemoryPeak | None
-    memory_leak: str
-    lifetimes_note: str
-    gil_rows: Sequence[gil.GilRow]
-    gil_blocked: Sequence[gil.BlockedRow]
-    gil_note: str
-    gil_convoys: Sequence[str]
+    def __init__(self, trace: Trace) -> None:
+        self._trace = ref(trace)  # it is kept as long as the trace, by the trace
+        self._averages: dict[GroupBy, Averages] = {}
+        self._trees: dict[TreeOf, TimeTree] = {}
+
+    @property
+    def trace(self) -> Trace:
+        """The trace, which whoever asks must hold."""
+        found = self._trace()
+        assert found is not None
+        return found
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        return self.trace.span()
+
+    @property
+    def span_ns(self) -> int:
+        return max(self.span[1] - self.span[0], 1)
+
+    @cached_property
+    def steps(self) -> Sequence[Step]:
+        return steps(self.trace)
+
+    @cached_property
+    def parts(self) -> Sequence[StepParts]:
+        """Of each step, or of the whole as one where it has none."""
+        return loop_parts(self.trace)
+
+    @cached_property
+    def outliers(self) -> Sequence[OutlierStep]:
+        return outlier_steps(self.trace)
+
+    @cached_property
+    def outline(self) -> Outline:
+        return outline(self.trace, self.steps)
+
+    @cached_property
+    def advice(self) -> Sequence[Advice]:
+        return advise(self.trace)
+
+    @property
+    def is_advised(self) -> bool:
+        """Whether the advice, which takes longest of all, is made."""
+        return "advice" in self.__dict__
+
+    @cached_property
+    def curve(self) -> MemoryCurve:
+        return memory_curve(self.trace)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        return blocks(self.trace)
+
+    @cached_property
+    def waits(self) -> Sequence[GilWait]:
+        return gil_waits(self.trace)
+
+    @cached_property
+    def threads(self) -> Sequence[GilThread]:
+        return gil_threads(self.trace)
+
+    @cached_property
+    def blocked(self) -> Sequence[Blocked]:
+        return blocked(self.trace)
+
+    @cached_property
+    def convoys(self) -> Sequence[Convoy]:
+        return convoys(self.trace)
+
+    @cached_property
+    def ops(self) -> Ops:
+        return ops(self.trace)
+
+    def averages(self, by: GroupBy) -> Averages:
+        if by not in self._averages:
+            self._averages[by] = key_averages(self.trace, by)
+        return self._averages[by]
+
+    def tree(self, of: TreeOf) -> TimeTree:
+        if of not in self._trees:
+            self._trees[of] = time_tree(self.trace, of)
+        return self._trees[of]
 
 
 _DONE: WeakKeyDictionary[Trace, Study] = WeakKeyDictionary()
@@ -53,44 +116,5 @@ def study(trace: Trace) -> Study:
     """The study of a trace, kept as long as the trace is."""
     found = _DONE.get(trace)
     if found is None:
-        found = _DONE[trace] = _study(trace)
+        found = _DONE[trace] = Study(trace)
     return found
-
-
-def _study(trace: Trace) -> Study:
-    span, found = trace.span(), steps(trace)
-    averages = key_averages(trace)
-    waits, use = gil_waits(trace), gil_threads(trace)
-    curve = memory_curve(trace)
-    recorded = curve if len(curve.time) else None
-    figures: dict[str, go.Figure] = {}
-    known = blocks(trace)
-    longest = lifetimes(trace, known)
-    if recorded is not None:
-        figures["memory"] = memory.figure(
-            recorded, found, span, category_curves(trace, known) if len(known.time) else None
-        )
-    if longest is not None:
-        figures["lifetimes"] = lifetimes_figure.figure(longest, span[0])
-    if waits:
-        figures["gil"] = gil.figure(trace, waits, span)
-    length = max(span[1] - span[0], 1)
-    return Study(
-        span=span,
-        steps=found,
-        figures={key: figure.to_json(validate=False) for key, figure in figures.items()},
-        timeline=outline(trace, found),
-        stats=headline.trace_stats(length, found, averages, recorded, waits),
-        advice=advise(trace),
-        parts=[(WORDS[part.part], part) for part in part_shares(step_parts(trace))],
-        ops=optable.rows(averages),
-        extent=f"{len(found)} steps" if len(found) > 1 else "the trace",
-        memory_note=memory.note(recorded, span[0]),
-        memory_peak=memory_peak(trace, known),
-        memory_leak=memory.leak_note(growth(trace, known)),
-        lifetimes_note=lifetimes_figure.note(longest) if longest is not None else "",
-        gil_rows=gil.rows(trace, use, length),
-        gil_blocked=gil.blocked_rows(trace, blocked(trace)),
-        gil_note=gil.note(trace, use),
-        gil_convoys=gil.convoy_notes(trace, convoys(trace)),
-    )

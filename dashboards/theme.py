@@ -96,6 +96,7 @@ CATEGORIES = {
     "gil": Category("GIL", "#cf4b5c"),
     "python_function": Category("Python", "#57a05a"),
     "gc": Category("garbage collection", "#b08968"),
+    "module": Category("modules", "#c0709c"),
     "Operator": _OPS,
     "Kernel": _KERNELS,
     "gpu_user_annotation": _ANNOTATIONS,
@@ -107,6 +108,17 @@ CATEGORIES = {
     "gpu_memset": _COPIES,
     "Memcpy": _COPIES,
     "Memset": _COPIES,
+}
+# By the parts of a step (profiler.analysis.parts).
+PARTS = {
+    "forward": "#4a86cf",
+    "backward": "#9673c9",
+    "optimizer": "#57a05a",
+    "data_wait": "#e0912f",
+    "gil_wait": "#cf4b5c",
+    "gc": "#b08968",
+    "sync": "#3f9d96",
+    "idle": "#aab4be",
 }
 VERDICTS = {"regression": WORSE, "improvement": BETTER}
 

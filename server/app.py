@@ -10,7 +10,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from perflab.benchmarks.errors import BenchmarkError
-from perflab.dashboards.errors import SliceNotFound
+from perflab.dashboards.errors import SliceNotFound, StepNotFound
 from perflab.dashboards.pages import error_page
 from perflab.profiler.errors import QuestionStopped
 
@@ -19,7 +19,20 @@ from .errors import Ambiguous, Busy, LabError, NotFound, Refused
 from .glances import Glances
 from .guard import Guard
 from .lab import LocalLab
-from .routes import ask, compare, judgements, pages, results, runs, series, timeline, traces, uploads
+from .routes import (
+    ask,
+    compare,
+    flames,
+    judgements,
+    pages,
+    results,
+    runs,
+    series,
+    timeline,
+    trace_pages,
+    traces,
+    uploads,
+)
 from .settings import Settings
 from .store import Store
 from .timelines import Timelines
@@ -49,13 +62,15 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     app.state.places = BoundedSemaphore(ask.AT_ONCE)
     app.state.webhooks = Webhooks(settings.webhooks)
     api = APIRouter(prefix="/api/v1")
-    for module in (uploads, runs, traces, timeline, results, compare, judgements, series, ask):
+    for module in (uploads, runs, traces, timeline, flames, results, compare, judgements, series, ask):
         api.include_router(module.router)
     app.include_router(api)
     app.include_router(pages.router)
+    app.include_router(trace_pages.router)
     app.add_exception_handler(LabError, _lab_error)
     app.add_exception_handler(QuestionStopped, _gone)
-    app.add_exception_handler(SliceNotFound, _no_slice)
+    app.add_exception_handler(SliceNotFound, _not_there)
+    app.add_exception_handler(StepNotFound, _not_there)
     app.add_exception_handler(BenchmarkError, _bad_option)
     app.add_exception_handler(RequestValidationError, _bad_request)
     app.add_exception_handler(HTTPException, _http_error)
@@ -85,7 +100,7 @@ def _gone(request: Request, error: Exception) -> Response:
     return Response(status_code=499)  # which nobody reads
 
 
-def _no_slice(request: Request, error: Exception) -> Response:
+def _not_there(request: Request, error: Exception) -> Response:
     return _answer(request, 404, str(error))
 
 

@@ -1,13 +1,9 @@
-// Draws each figure with plotly when it comes near to the window, in the reader's light or dark mode; a timeline comes first.
+// Draws each figure with plotly when it comes near to the window, in the reader's light or dark mode.
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const given = document.getElementById("plot-templates");
 const templates = JSON.parse(given.textContent);
-const figures = [...document.querySelectorAll("[data-figure]")].map((div) => ({
-  div,
-  ...JSON.parse(document.getElementById(div.dataset.figure).textContent),
-}));
-const LONGEST_WAIT = 3000; // ms
+let figures = [];
 const NEAR = "400px";
 
 function layoutOf(figure) {
@@ -21,21 +17,11 @@ async function draw(figure) {
   figure.div.dataset.drawn = "true";
 }
 
-// plotly.js takes a second to start, in which nothing else is drawn.
 let started = null;
 
 function plotly() {
-  started ??= window.Plotly ? Promise.resolve() : timelineDrawn().then(() => loaded(given.dataset.plotly));
+  started ??= window.Plotly ? Promise.resolve() : loaded(given.dataset.plotly);
   return started;
-}
-
-function timelineDrawn() {
-  const timeline = document.querySelector(".timeline canvas")?.closest(".timeline");
-  if (!timeline || timeline.dataset.settled) return Promise.resolve();
-  return new Promise((resolve) => {
-    timeline.addEventListener("settled", resolve, { once: true });
-    setTimeout(resolve, LONGEST_WAIT);
-  });
 }
 
 function loaded(address) {
@@ -56,10 +42,18 @@ const nearing = new IntersectionObserver(
   { rootMargin: NEAR },
 );
 
-for (const { div, layout } of figures) {
-  div.style.minHeight = `${layout.height ?? 0}px`; // nothing moves when it is drawn
-  nearing.observe(div);
+// Draws the figures in an element.
+export function drawIn(element) {
+  figures = figures.filter(({ div }) => div.isConnected);
+  for (const div of element.querySelectorAll("[data-figure]")) {
+    const figure = { div, ...JSON.parse(document.getElementById(div.dataset.figure).textContent) };
+    figures.push(figure);
+    div.style.minHeight = `${figure.layout.height ?? 0}px`; // nothing moves when it is drawn
+    nearing.observe(div);
+  }
 }
+
+drawIn(document);
 dark.addEventListener("change", () => {
   const drawn = figures.filter(({ div }) => div.dataset.drawn);
   for (const figure of drawn) Plotly.react(figure.div, figure.data, layoutOf(figure));

@@ -14,6 +14,7 @@ from .contention import blocked
 from .devices import DeviceUse, device_use
 from .dispatch import dispatch
 from .functions import IMPORTING, python_functions
+from .gil import WAIT
 from .groups import groups
 from .growth import growth
 from .ops import OPS, of_category, ops
@@ -38,7 +39,8 @@ class Advice:
     """One thing to do. `saving_ns` is of a step and a bound: what would be won if the cost went away whole.
 
     `saving_bytes` is memory of a step, for what costs memory and no time. `step` is the number of the step to look at:
-    where it costs most; None where no step is worse than others.
+    where it costs most; None where no step is worse than others. `name` is that of the slices to look at, where it has
+    one.
     """
 
     title: str
@@ -47,6 +49,7 @@ class Advice:
     saving_ns: float
     saving_bytes: float = 0.0
     step: int | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,7 @@ def _gil(it: _Loop) -> Iterator[Advice]:
         "move Python work of other threads into processes, or into calls that give the GIL back",
         waited,
         step=it.worst("gil_wait"),
+        name=WAIT,
     )
 
 
@@ -165,7 +169,8 @@ def _function(it: _Loop) -> Iterator[Advice]:
             title, action = "Import less", "import what a run does not need where it is needed"
         else:
             title, action = f"Look at {top.label} first", "do its loops in NumPy or another library, or less often"
-        yield Advice(title, f"its own code takes {it.share(top.self_ns / it.steps)}", action, top.self_ns / it.steps)
+        cost = top.self_ns / it.steps
+        yield Advice(title, f"its own code takes {it.share(cost)}", action, cost, name=top.name if top.line else "")
 
 
 def _loop(it: _Loop) -> Iterator[Advice]:
@@ -178,6 +183,7 @@ def _loop(it: _Loop) -> Iterator[Advice]:
                 f" for {_time(each.longest_ns)} without a wait: no other task could run meanwhile",
                 "move that work into asyncio.to_thread or a pool of processes, or await asyncio.sleep(0) within it",
                 each.run_ns / it.steps,
+                name=each.longest_task,
             )
 
 
@@ -191,6 +197,7 @@ def _dispatch(it: _Loop) -> Iterator[Advice]:
             f"beside their kernels ops take {it.share(cost)}; most of it {top} a step",
             "batch small ops, use fused ones, and in-place forms where nothing is kept",
             cost,
+            name=found.ops[0].name if found.ops else "",
         )
 
 
@@ -215,7 +222,8 @@ def _heaviest(it: _Loop) -> Iterator[Advice]:
     owned = account(it.trace)  # what other threads do meanwhile costs the step nothing
     kinds = groups(it.trace, owned.ops, "op+shape")
     own = np.bincount(kinds.of_op, weights=owned.self_ns)
-    top, cost = kinds.labels[np.argmax(own)], float(own.max()) / it.steps
+    largest = int(np.argmax(own))
+    top, cost = kinds.labels[largest], float(own[largest]) / it.steps
     if cost > _LARGE * it.step_ns:
         row = next(row for row in key_averages(it.trace, "op+shape") if row.name == top)
         rate = f", at {row.flops_per_s / 1e9:,.1f} GFLOP/s" if row.flops else ""
@@ -224,6 +232,7 @@ def _heaviest(it: _Loop) -> Iterator[Advice]:
             f"it takes {it.share(cost)} in {plain(row.count / it.steps)} calls{rate}",
             "other shapes, another dtype, more threads, or fewer calls; `perflab machine` tells what is possible",
             cost,
+            name=it.trace.strings[owned.ops.name[np.argmax(kinds.of_op == largest)]],
         )
 
 
@@ -238,6 +247,7 @@ def _launches(it: _Loop) -> Iterator[Advice]:
                 f"device {use.name} has nothing to do for {it.share(cost)}, since the host launches late; before {top}",
                 "compile or capture the step (torch.compile, CUDA graphs), larger batches, a fused optimizer",
                 cost,
+                name=late[0].owner,
             )
 
 
@@ -252,6 +262,7 @@ def _syncs(it: _Loop) -> Iterator[Advice]:
                 f" for {it.share(cost)}; next came {dry[0].owner}",
                 "no .item(), .cpu() or print of a tensor in the loop; copy from pinned memory with non_blocking=True",
                 cost,
+                name=dry[0].owner,
             )
 
 
@@ -286,6 +297,7 @@ def _outliers(it: _Loop) -> Iterator[Advice]:
             "look at that step on the timeline; the first step warms caches up: leave it out with schedule(warmup=1)",
             sum(step.excess_ns for step in slow) / it.steps,
             step=worst.number,
+            name=worst.ops[0].name if worst.ops else "",
         )
 
 
@@ -300,6 +312,7 @@ def _roof(it: _Loop) -> Iterator[Advice]:
             f" ({'FLOP/s' if op.bound == 'compute' else 'bytes/s'})",
             "larger or better aligned shapes, contiguous inputs, another dtype, more threads",
             op.saving_ns / it.steps,
+            name=op.name.partition(" [")[0],
         )
 
 
@@ -314,6 +327,7 @@ def _leaks(it: _Loop) -> Iterator[Advice]:
             "keep numbers, not tensors with their graphs: loss.item() or loss.detach() in logs and running sums",
             0.0,
             grown.leak_bytes,
+            name=owner.op if owner else "",
         )
 
 

@@ -8,7 +8,6 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
 
 from perflab.dashboards import pages
 from perflab.dashboards.assets import assets
-from perflab.dashboards.errors import StepNotFound
 from perflab.dashboards.project_views import ProjectRow
 from perflab.dashboards.views import CompareView, GatesView, RunsView
 from perflab.profiler.analysis.diff import diff
@@ -68,18 +67,6 @@ def runs(lab: LabOf, project: str = "", commit: str = "") -> str:
 def run(lab: LabOf, id: int) -> str:
     """One run."""
     return pages.run_page(views.run_view(lab.run(id)))
-
-
-@router.get("/traces/{id}")
-def trace(lab: LabOf, id: int, step: int | None = None) -> str:
-    """One trace."""
-    found = lab.trace(id)
-    detail = lab.run(found.run)
-    runs = lab.runs(detail.run.project, limit=RUN_LIMIT)
-    try:
-        return pages.trace_page(views.trace_view(found, lab.read_trace(id), detail, runs, step))
-    except StepNotFound as error:
-        raise NotFound(str(error)) from error
 
 
 @router.get("/compare")

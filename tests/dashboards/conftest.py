@@ -278,9 +278,10 @@ class Watched:
         return self.page
 
     def settle(self) -> None:
-        """Wait until the timeline, if there is one, stands still and is drawn."""
+        """Wait until nothing is fetched, and timeline and flame graph stand still and are drawn, where they are."""
         self.page.wait_for_function(
-            "() => !document.querySelector('.timeline canvas') || document.querySelector('[data-settled]')"
+            "() => !document.querySelector('[aria-busy]') &&"
+            " [...document.querySelectorAll('.timeline:has(canvas), .flame')].every((each) => each.dataset.settled)"
         )
 
     def overflow(self) -> int:
@@ -288,7 +289,7 @@ class Watched:
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed: make test installs it")

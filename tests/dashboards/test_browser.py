@@ -13,8 +13,15 @@ PAGES = {
     "/runs?project=demo": "Runs of demo",
     "/runs/1": "Run 1",
     "/runs/7": "Run 7",
-    "/traces/1": "Trace ba5e.json.gz",
-    "/traces/2?step=3": "Trace 4ead.json.gz",
+    "/traces/1": "Timeline of ba5e.json.gz",
+    "/traces/2?step=3": "Timeline of 4ead.json.gz",
+    "/traces/1/operators": "Operators of ba5e.json.gz",
+    "/traces/1/operators?by=stack": "Operators of ba5e.json.gz",
+    "/traces/1/flame": "Flame graph of ba5e.json.gz",
+    "/traces/1/memory": "Memory of ba5e.json.gz",
+    "/traces/1/gil": "GIL of ba5e.json.gz",
+    "/traces/1/steps": "Steps of ba5e.json.gz",
+    "/traces/1/graph": "Graph of ba5e.json.gz",
     f"/compare?base={BASE}&head={HEAD}": "4ead4ead against ba5eba5e",
     "/compare?base=trace:1&head=trace:2": "4ead4ead against ba5eba5e",
     "/compare": "Compare",
@@ -23,7 +30,13 @@ PAGES = {
     "/series": "Series of demo",
     "/series?project=demo&benchmark=train/step.py::test_step": "train/step.py::test_step over commits",
 }
-FIGURES = {"/traces/1": 2, f"/compare?base={BASE}&head={HEAD}": 1}
+FIGURES = {
+    "/traces/1/operators": 1,
+    "/traces/1/memory": 2,
+    "/traces/1/gil": 1,
+    "/traces/1/steps": 2,
+    f"/compare?base={BASE}&head={HEAD}": 1,
+}
 
 pytestmark = pytest.mark.browser
 
@@ -74,32 +87,6 @@ def test_refusal_is_a_page(lab: str, browser: Browser, path: str, status: int, s
     page.close()
 
 
-def numbers(page: Page, column: int) -> list[float]:
-    cells = page.locator(f"#op-table tbody tr td:nth-child({column})")
-    return [float(cell.get_attribute("data-value") or "nan") for cell in cells.all()]
-
-
-def test_op_table_sorts_by_mouse_and_key(lab: str, watched: Watched) -> None:
-    page = watched.visit(f"{lab}/traces/1")
-    by_self = numbers(page, 2)
-    assert by_self == sorted(by_self, reverse=True)
-    page.locator("#op-table").get_by_role("button", name="count", exact=True).click()
-    by_count = numbers(page, 5)
-    assert by_count == sorted(by_count, reverse=True)
-    page.keyboard.press("Enter")
-    assert numbers(page, 5) == sorted(by_count)
-    assert page.locator("#op-table th[aria-sort]").count() == 1
-    page.locator("#op-table").get_by_role("button", name="op", exact=True).click()
-    names = page.locator("#op-table tbody td:first-child").all_inner_texts()
-    assert names == sorted(names)
-
-
-def test_op_table_filters(lab: str, watched: Watched) -> None:
-    page = watched.visit(f"{lab}/traces/1")
-    page.get_by_label("Filter ops by name").fill("MATM")
-    assert page.locator("#op-table tbody tr:visible td:first-child").all_inner_texts() == ["matmul"]
-
-
 def test_step_is_chosen_by_link(lab: str, watched: Watched) -> None:
     page = watched.visit(f"{lab}/traces/1")
     page.get_by_role("link", name="slowest").click()
@@ -119,7 +106,7 @@ def test_runs_lead_to_their_comparison(lab: str, watched: Watched) -> None:
 
 
 def test_the_autograd_graph_is_drawn_from_leaf_to_result(lab: str, watched: Watched) -> None:
-    page = watched.visit(f"{lab}/traces/1")
+    page = watched.visit(f"{lab}/traces/1/graph")
     picture = page.locator(".graph svg")
     assert picture.locator("path.edge").count() == 5
     drawn = picture.locator("g")
@@ -145,10 +132,12 @@ def _time_in(page: Page) -> str:
 
 def test_dark_mode_draws_dark_figures(lab: str, browser: Browser) -> None:
     context = browser.new_context(color_scheme="dark")
-    page = Watched(context.new_page()).visit(f"{lab}/traces/1")
+    watched = Watched(context.new_page())
+    page = watched.visit(f"{lab}/traces/1/graph")
     colour = "element => getComputedStyle(element).fill"
     assert page.locator(".graph .node rect").first.evaluate(colour) == "rgb(26, 32, 39)"
     assert page.locator(".graph text").first.evaluate(colour) == "rgb(226, 230, 234)"
+    watched.visit(f"{lab}/traces/1/steps")
     papers = page.evaluate(
         "[...document.querySelectorAll('[data-figure]')].map(figure => figure._fullLayout.paper_bgcolor)"
     )

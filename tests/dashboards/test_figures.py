@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from perflab.dashboards import compare, gil, intervals, lifetimes, memory, optable, series, stepchoice, theme
+from perflab.dashboards import compare, gil, intervals, lifetimes, memory, operators, series, stepchoice, theme
 from perflab.dashboards.views import SeriesChange, SeriesPoint, SeriesView, VerdictRow
 from perflab.profiler.analysis.averages import key_averages
 from perflab.profiler.analysis.contention import Convoy, GilThread, gil_threads
@@ -117,14 +117,14 @@ def test_a_convoy_is_a_sentence() -> None:
     for name in ("main", "loader GIL"):
         builder.track(Track(1, name, name, "python"))
     convoy = Convoy(1, 0, 0, 10**9, 40, 200_000_000, 1_000_000)
-    assert gil.convoy_notes(builder.build(), [convoy]) == [
-        "A convoy: loader waited 200 ms behind main in 40 acquisitions in a row, to hold it for 1.00 ms."
+    assert gil.convoy_rows(builder.build(), [convoy], -5) == [
+        gil.Moment("loader waited 200 ms behind main in 40 acquisitions in a row, to hold it for 1.00 ms", 5, 10**9 + 5)
     ]
 
 
 def test_op_rows_are_the_averages_with_shares(training_trace: MakeTrace) -> None:
     averages = key_averages(training_trace())
-    rows = optable.rows(averages)
+    rows = operators.rows(averages)
     assert [(row.name, row.count, row.self_ns, row.total_ns) for row in rows] == [
         (row.name, row.count, row.self_ns, row.total_ns) for row in averages
     ]

@@ -287,21 +287,18 @@ const search = new Search(panel.querySelector("form.find"), data.address, view, 
   leave: () => scroller.focus(),
 });
 
-// Names of ops on the page lead to their slices.
-document.addEventListener("click", (event) => {
-  const link = event.target.closest("[data-find]");
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
-  event.preventDefault();
-  panel.scrollIntoView({ block: "start" });
-  search.start(link.dataset.find);
-});
-
 // ---- begin
 
 paint();
 arrange();
 fetchTiles();
 if (view.marked) mark(view.marked);
-if (asked.slice !== null) get(`${data.address}/slices/${asked.slice}`).then((detail) => detail && choose(detail));
+if (asked.slice !== null) {
+  get(`${data.address}/slices/${asked.slice}`).then((detail) => {
+    if (!detail) return;
+    choose(detail);
+    if (!asked.stretch) reveal(detail.slice, false);
+  });
+}
 if (asked.find && asked.slice === null && !asked.stretch) search.start(asked.find);
 else search.restore(asked.find);

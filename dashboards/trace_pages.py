@@ -1,0 +1,191 @@
+"""The pages of one trace, a tab each: they share their head, and each makes only what it shows."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from perflab.profiler.analysis.groups import GroupBy
+from perflab.profiler.analysis.growth import growth
+from perflab.profiler.analysis.lifetimes import lifetimes
+from perflab.profiler.analysis.memory import category_curves, memory_peak
+from perflab.profiler.analysis.steps import Step
+from perflab.profiler.analysis.trees import TREES, TreeOf
+from perflab.profiler.ceilings import Ceilings
+
+from . import gil, graph, memory, operators, stepchoice, stepfigures
+from . import lifetimes as lifetimes_figure
+from .cards import cards, findings
+from .errors import StepNotFound
+from .rendering import in_script, render
+from .study import Study, study
+from .views import TraceView
+
+Figures = Mapping[str, go.Figure | None]
+
+
+@dataclass(frozen=True)
+class Tab:
+    """A page of a trace: its template, what a link to it says, and the question that it answers."""
+
+    name: str
+    word: str
+    question: str
+
+    @property
+    def path(self) -> str:
+        """Below `/traces/{id}`."""
+        return "" if self.name == "timeline" else f"/{self.name}"
+
+
+TABS = (
+    Tab("timeline", "Timeline", "What ran when, and what waited for what?"),
+    Tab("operators", "Operators", "Which ops take the time, and how near are they to what the machine can do?"),
+    Tab("flame", "Flame graph", "Through which code does the time flow?"),
+    Tab("memory", "Memory", "What needs the memory, and what stays?"),
+    Tab("gil", "GIL", "Who held the GIL while others waited?"),
+    Tab("steps", "Steps", "Which steps are slow, and what was different in them?"),
+    Tab("graph", "Graph", "Through which nodes does the backward pass of a step go?"),
+)
+WITHOUT: dict[TreeOf, str] = {
+    "ops": "This trace has no ops, annotations or nodes.",
+    "stacks": "This trace has no Python stacks: profile(with_stack=True) records them, torch.profiler's as well.",
+    "modules": "This trace names no modules: torch.profiler records them with with_stack=True.",
+}
+TREE_WORDS: dict[TreeOf, str] = {"ops": "ops", "stacks": "Python stacks", "modules": "modules"}
+
+
+def timeline_page(view: TraceView) -> str:
+    """The timeline, opened on a step. Raises StepNotFound where the trace has not the one asked for."""
+    found = study(view.trace)
+    step = _chosen(found, view.step)
+    data = found.outline.data(f"/api/v1/traces/{view.id}/timeline", stepchoice.window(step, found.span))
+    return _page(
+        "timeline",
+        view,
+        outline=found.outline,
+        timeline_data=in_script(json.dumps(data)),
+        choices=stepchoice.choices(found.steps, step),
+    )
+
+
+def operators_page(view: TraceView, by: GroupBy, label: str | None, ceilings: Ceilings | None) -> str:
+    """The table of operators, the durations of the chosen one (the first without a `label`), and the roofline."""
+    found = study(view.trace)
+    rows = operators.rows(found.averages(by))
+    wanted = label if label is not None else rows[0].name if rows else ""
+    chosen = operators.chosen(view.trace, found.ops, by, wanted)
+    by_shape = found.averages("op+shape")
+    return _page(
+        "operators",
+        view,
+        {
+            "histogram": None if chosen is None else chosen.figure,
+            "roofline": operators.roofline_figure(by_shape, ceilings),
+        },
+        by=by,
+        groups=[(each, operators.WORDS[each]) for each in operators.GROUPS],
+        rows=rows[: operators.ROW_LIMIT],
+        left_out=len(rows[operators.ROW_LIMIT :]),
+        chosen=chosen,
+        label=wanted,
+        roofline_note=operators.roofline_note(by_shape, ceilings),
+        extent=f"{len(found.steps)} steps" if len(found.steps) > 1 else "the trace",
+    )
+
+
+def flame_page(view: TraceView, of: TreeOf) -> str:
+    """A flame graph of the ops, of Python's stacks or of modules."""
+    return _page("flame", view, of=of, trees=[(tree, TREE_WORDS[tree]) for tree in TREES], empty=WITHOUT[of])
+
+
+def memory_page(view: TraceView) -> str:
+    """The curve by category, what was there at the peak, lifetimes, and what stays."""
+    trace, found = view.trace, study(view.trace)
+    curve, known = found.curve, found.blocks
+    has_curve = len(curve.time) > 0
+    longest = lifetimes(trace, known)
+    figures = {
+        "memory": memory.figure(
+            curve, list(found.steps), found.span, category_curves(trace, known) if len(known.time) else None
+        )
+        if has_curve
+        else None,
+        "lifetimes": None if longest is None else lifetimes_figure.figure(longest, found.span[0]),
+    }
+    grown = growth(trace, known)
+    return _page(
+        "memory",
+        view,
+        figures,
+        note=memory.note(curve if has_curve else None, found.span[0]),
+        peak=memory_peak(trace, known),
+        lifetimes_note="" if longest is None else lifetimes_figure.note(longest),
+        leak=memory.leak_note(grown),
+        survivors=grown.survivors,
+        begin=found.span[0],
+    )
+
+
+def gil_page(view: TraceView) -> str:
+    """Who waited for the GIL, who held it meanwhile, and in which ops."""
+    trace, found = view.trace, study(view.trace)
+    return _page(
+        "gil",
+        view,
+        {"gil": gil.figure(trace, found.waits, found.span) if found.waits else None},
+        note=gil.note(trace, found.threads),
+        rows=gil.rows(trace, found.threads, found.span_ns),
+        blocked=gil.blocked_rows(trace, found.blocked),
+        convoys=gil.convoy_rows(trace, found.convoys, found.span[0]),
+        longest=gil.longest(trace, found.waits, found.span[0]),
+        ops=[row for row in operators.rows(found.averages("op")) if row.gil_wait_ns],
+    )
+
+
+def steps_page(view: TraceView) -> str:
+    """Every step, what it was made of, and what was different in those that stand out."""
+    found = study(view.trace)
+    has_steps = len(found.steps) > 1
+    figures = {
+        "steps": stepfigures.over_time(found.parts, found.outliers) if has_steps else None,
+        "boxes": stepfigures.boxes(found.parts) if has_steps else None,
+    }
+    return _page("steps", view, figures, steps=found.steps, outliers=stepfigures.outlier_rows(found.outliers))
+
+
+def graph_page(view: TraceView) -> str:
+    """The autograd graph of a step. Raises StepNotFound where the trace has not the one asked for."""
+    found = study(view.trace)
+    step = _chosen(found, view.step)
+    picture = graph.picture(view.trace, stepchoice.window(step, found.span))
+    return _page("graph", view, graph=picture, choices=stepchoice.choices(found.steps, step))
+
+
+def findings_part(view: TraceView) -> str:
+    """What to do first, for a page that was made before it was known."""
+    return render("trace/findings.html", findings=findings(view.id, study(view.trace).advice))
+
+
+def _chosen(found: Study, asked: int | None) -> Step | None:
+    step = stepchoice.chosen(found.steps, asked)
+    if asked is not None and step is None:
+        raise StepNotFound(asked, [known.number for known in found.steps])
+    return step
+
+
+def _page(name: str, view: TraceView, figures: Figures | None = None, **data: object) -> str:
+    found = study(view.trace)
+    return render(
+        f"trace/{name}.html",
+        {key: figure.to_json(validate=False) for key, figure in (figures or {}).items() if figure is not None},
+        section="Runs",
+        project=view.run.project,
+        view=view,
+        tabs=TABS,
+        tab=next(tab for tab in TABS if tab.name == name),
+        cards=cards(found),
+        findings=findings(view.id, found.advice) if found.is_advised else None,
+        **data,
+    )
