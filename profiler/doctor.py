@@ -1,6 +1,5 @@
 """The doctor: what is wrong with a trace, what that means for its numbers, and what to do."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .analysis.functions import SAMPLED
+from .analysis.ranks import rank_of
 from .importers import Import
 from .importers.findings import EXAMPLES, Finding, Findings, worst_first
 from .importers.launches import of_category, unlinked
@@ -16,7 +16,6 @@ from .trace import Int64s, Trace
 
 Verdict: TypeAlias = Literal["healthy", "usable with care", "incomplete"]
 
-_RANK = re.compile(r"\brank[ _:#-]*(\d+)", re.IGNORECASE)
 _ANNOTATIONS = ("user_annotation", "gpu_user_annotation")
 _PAUSE_NS = 1_000_000_000
 _PAUSE = 10  # times what the rest of the trace spans
@@ -59,7 +58,7 @@ def examine(found: Import) -> Report:
     empty = np.flatnonzero(trace.slices.duration == 0)
     instant = len(empty) - known.get("no-duration", 0) - known.get("negative-duration", 0)
     checks.add("zero-duration", max(instant, 0), _told(trace, empty))
-    ranks = sorted({int(rank[1]) for track in trace.tracks if (rank := _RANK.search(track.process))})
+    ranks = sorted({rank for track in trace.tracks if (rank := rank_of(track)) is not None})
     if len(ranks) > 1 and "joined" not in known:
         checks.add("several-ranks", len(ranks), [f"rank {rank}" for rank in ranks])
     _look_for_pause(trace, checks)

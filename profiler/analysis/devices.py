@@ -3,7 +3,6 @@
 All times are of unions of intervals: two kernels at once on two streams are one moment of computing.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Int64s, Trace
+from .collectives import COMMUNICATION
 from .enclosing import nearest
 from .intervals import Cover
 from .ops import KERNELS, launchers, of_category, op_slices
@@ -18,7 +18,6 @@ from .parts import is_sync, named, part_covers
 from .threads import threads
 
 _COPIES = ("gpu_memcpy", "gpu_memset", "Memcpy", "Memset")
-_COMMUNICATION = re.compile(r"(?i).*(n|r|one|ms)ccl|.*nvshmem|.*all_?(reduce|gather|to_?all)|.*reduce_?scatter")
 
 Cause: TypeAlias = Literal["sync", "data_wait", "gil_wait", "gc", "host", "queue", "unknown"]
 
@@ -78,7 +77,7 @@ def device_rows(trace: Trace) -> Int64s:
 def _use(trace: Trace, name: str, rows: Int64s) -> DeviceUse:
     slices = trace.slices
     copies = of_category(trace, _COPIES)[rows]
-    talks = named(trace, _COMMUNICATION)[rows] & ~copies
+    talks = named(trace, COMMUNICATION)[rows] & ~copies
     compute, communication, copy = (
         Cover.union(slices.start[rows[chosen]], slices.duration[rows[chosen]])
         for chosen in (~(copies | talks), talks, copies)

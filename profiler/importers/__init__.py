@@ -4,6 +4,7 @@ read(path) -> Import: a Trace, the format that it was read from, and what was fo
 """
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -40,7 +41,7 @@ class Import:
 def read(source: str | os.PathLike[str] | BinaryIO, largest: int | None = None, *, mask: bool = True) -> Import:
     """Read a trace from a path or a binary file, plain or packed with gzip, zstd, zip or tar.
 
-    The traces of an archive, one for each rank, become one.
+    The traces of an archive or a folder, one for each rank, become one.
 
     A file that is cut short or damaged is read up to that place; what was repaired, left out or odd is in `findings`.
     Events need not be sorted. Slices that cross others of their thread get a lane of their own; slices without an end
@@ -49,18 +50,33 @@ def read(source: str | os.PathLike[str] | BinaryIO, largest: int | None = None, 
     jobs, and secrets.
     Raises TraceFormatError where the file is no trace, OSError where it cannot be opened.
     """
-    if isinstance(source, str | os.PathLike):
-        with open(source, "rb") as file:
-            return _read(file, Path(source).name, largest, mask)
-    return _read(source, Path(str(getattr(source, "name", "") or "the trace")).name, largest, mask)
-
-
-def _read(file: BinaryIO, name: str, largest: int | None, mask: bool) -> Import:
     findings = Findings()
+    if not isinstance(source, str | os.PathLike):
+        name = Path(str(getattr(source, "name", "") or "the trace")).name
+        return _read(Unpacker(name, largest, findings).members(source), name, findings, mask)
+    path = Path(source)
+    if path.is_dir():
+        return _read(_in_folder(path, largest, findings), path.name, findings, mask)
+    with open(path, "rb") as file:
+        return _read(Unpacker(path.name, largest, findings).members(file), path.name, findings, mask)
+
+
+def _in_folder(folder: Path, largest: int | None, findings: Findings) -> Iterator[tuple[str, Plain]]:
+    """Every file in it and its folders, by path."""
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        name = path.relative_to(folder).as_posix()
+        with open(path, "rb") as file:
+            try:
+                yield from Unpacker(name, largest, findings).members(file)
+            except TraceFormatError:
+                findings.add("skipped", examples=[name])
+
+
+def _read(members: Iterator[tuple[str, Plain]], name: str, findings: Findings, mask: bool) -> Import:
     traces: list[tuple[str, Trace]] = []
     formats: list[str] = []
     refusals: list[TraceFormatError] = []
-    for member, plain in Unpacker(name, largest, findings).members(file):
+    for member, plain in members:
         try:
             trace, format = _read_plain(plain, name, findings)
         except TraceFormatError as error:
@@ -70,9 +86,7 @@ def _read(file: BinaryIO, name: str, largest: int | None, mask: bool) -> Import:
         traces.append((member, trace))
         formats.append(format)
     if not traces:
-        raise (
-            refusals[0] if refusals else TraceFormatError(f"{name}: the archive is empty; give one that holds a trace")
-        )
+        raise (refusals[0] if refusals else TraceFormatError(f"{name}: nothing is in it; give one that holds a trace"))
     trace = traces[0][1] if len(traces) == 1 else joined(traces, findings)
     format = formats[0]
     if not mask:

@@ -24,7 +24,7 @@ class Finding:
     examples: tuple[str, ...] = ()
 
 
-# By kind: severity, what is there (with its count; {s}, {has} and {is} follow it), meaning and advice.
+# By kind: severity, what is there (with its count; {s}, {has}, {is} and {was} follow it), meaning and advice.
 KINDS: dict[str, tuple[Severity, str, str]] = {
     "cut": (
         "error",
@@ -115,15 +115,15 @@ KINDS: dict[str, tuple[Severity, str, str]] = {
         "{count} kernel{s} {has} no launch in the file.",
         "Their time counts for no op. Record the CPU side too (ProfilerActivity.CPU), from before the first launch.",
     ),
-    "joined": (
+    "clocks-unknown": (
         "warning",
-        "{count} files of one run were joined; they begin within {spread} of each other.",
-        "Each rank stands on its own machine's clock: moments of different ranks can be compared only as far as those"
-        " clocks agree. Totals are sums over all ranks.",
+        "Nothing tells how far the clocks of {count} ranks differ.",
+        "Moments of different ranks can be compared only as far as the clocks of their machines agree. Record a few"
+        " collectives of all ranks: they end at one moment.",
     ),
     "skipped": (
         "warning",
-        "{count} file{s} of the archive {is} no trace.",
+        "{count} file{s} beside the traces {is} none.",
         "They are left out.",
     ),
     "several-ranks": (
@@ -135,6 +135,22 @@ KINDS: dict[str, tuple[Severity, str, str]] = {
         "warning",
         "{count} value{s} or event{s} {is} not JSON inside.",
         "They are left out.",
+    ),
+    "joined": (
+        "note",
+        "{count} files of one run were joined; they begin within {spread} of each other.",
+        "Totals are sums over all ranks.",
+    ),
+    "clocks-aligned": (
+        "note",
+        "The clock{s} of {count} rank{s} {was} off; {collectives} collectives that end together put them right, to"
+        " within {within}.",
+        "Moments of different ranks can be compared as far as that.",
+    ),
+    "clocks-agree": (
+        "note",
+        "{count} collective{s} end{verb} within {within} on all ranks: their clocks agree.",
+        "Moments of different ranks can be compared as far as that.",
     ),
     "straddle": (
         "note",
@@ -237,4 +253,5 @@ def _follow(count: int) -> dict[str, str]:
         "verb": "s" if one else "",
         "has": "has" if one else "have",
         "is": "is" if one else "are",
+        "was": "was" if one else "were",
     }

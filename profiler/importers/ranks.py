@@ -1,16 +1,21 @@
 """Several files of one run, one for each rank, become one trace.
 
-Ranks stand on one clock by the epoch time that each file gives to its zero. How far the clocks of their machines differ
-nobody can say from that, and the finding says so.
+Ranks stand on one clock: that of the epoch time which each file gives to its zero, mended by the ends of collectives.
 """
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 
+from ..analysis.collectives import Part, collective_parts
+from ..analysis.ranks import CLOCKS
 from ..builder import TraceBuilder
 from ..merge import add
+from ..quantity import NANOSECONDS, quantity
 from ..trace import Json, Trace, Track
+from .clocks import fitted
 from .findings import Findings
+from .launches import RANK
 
 _BASE = "baseTimeNanoseconds"
 
@@ -20,16 +25,39 @@ def joined(traces: Sequence[tuple[str, Trace]], findings: Findings) -> Trace:
     bases = [_base(trace) for _, trace in traces]
     if min(bases) == 0 < max(bases):  # some count from 1970 themselves
         bases = [0] * len(traces)
-    builder = TraceBuilder({"ranks": len(traces), _BASE: min(bases)} if min(bases) else {"ranks": len(traces)})
+    first = min(bases)
     numbers = [_rank(trace) for _, trace in traces]
     if None in numbers or len(set(numbers)) < len(numbers):
         numbers = list(range(len(traces)))
+    ranks = sorted(zip(numbers, traces, bases, strict=True), key=lambda rank: str(rank[0]))
+    fit = fitted(
+        {
+            str(rank): {
+                key: Part(part.start + base - first, part.end + base - first)
+                for key, part in collective_parts(trace).items()
+            }
+            for rank, (_, trace), base in ranks
+        }
+    )
+    metadata: dict[str, Json] = {"ranks": len(traces), CLOCKS: asdict(fit)}
+    builder = TraceBuilder(metadata | {_BASE: first} if first else metadata)
     begins = []
-    for (name, trace), base, rank in sorted(zip(traces, bases, numbers, strict=True), key=lambda one: str(one[2])):
-        add(builder, trace, base - min(bases), partial(_track, f"rank {rank}"))
-        begins.append((f"rank {rank}: {name}", base + trace.span()[0]))
+    for rank, (name, trace), base in ranks:
+        shift = base - first + fit.moved_ns[str(rank)]
+        add(builder, trace, shift, partial(_track, f"rank {rank}"))
+        begins.append((f"rank {rank}: {name}", shift + trace.span()[0]))
     spread = max(begin for _, begin in begins) - min(begin for _, begin in begins)
     findings.add("joined", len(traces), [name for name, _ in begins], spread=f"{spread / 1e6:,.3f} ms")
+    within = quantity(fit.uncertainty_ns, NANOSECONDS)
+    if fit.method == "collectives":
+        moved = [(abs(move), f"rank {rank} by {quantity(move, NANOSECONDS, signed=True)}")
+                 for rank, move in fit.moved_ns.items() if move]  # fmt: skip
+        told = [text for _, text in sorted(moved, reverse=True)]
+        findings.add("clocks-aligned", len(moved), told, collectives=f"{fit.collectives:,}", within=within)
+    elif fit.method == "agreed":
+        findings.add("clocks-agree", fit.collectives, within=within)
+    else:
+        findings.add("clocks-unknown", len(traces))
     return builder.build()
 
 
@@ -41,8 +69,8 @@ def _base(trace: Trace) -> int:
 def _rank(trace: Trace) -> Json:
     told = trace.metadata.get("distributedInfo")
     rank = told.get("rank") if isinstance(told, dict) else None
-    return rank if isinstance(rank, int) else None
+    return rank if type(rank) is int and rank >= 0 else None
 
 
 def _track(rank: str, track: Track) -> Track:
-    return Track(f"{rank}: {track.pid}", track.tid, track.name, f"{rank} {track.process}".strip())
+    return Track(f"{rank}{RANK}{track.pid}", track.tid, track.name, f"{rank} {track.process}".strip())

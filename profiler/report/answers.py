@@ -19,6 +19,7 @@ from ..analysis.memory import RESIDENT, MemoryPeak, memory_curve, memory_peak
 from ..analysis.outliers import OutlierStep, outlier_steps
 from ..analysis.overhead import recording_share
 from ..analysis.parts import StepParts, step_parts
+from ..analysis.ranks import Ranks, ranks
 from ..analysis.roofline import OpRoof, roofline
 from ..analysis.summary import Summary, summarize
 from ..analysis.tasks import CoroutineUse, LoopUse, coroutines, loops
@@ -103,6 +104,7 @@ class Answers:
     loops: tuple[LoopUse, ...]
     coroutines: tuple[CoroutineUse, ...]
     devices: tuple[DeviceUse, ...]
+    ranks: Ranks | None
     dispatch: Dispatch | None
     critical_ns: int
     critical_tracks: int  # which the path is on
@@ -146,6 +148,7 @@ def answers(trace: Trace, ceilings: Ceilings | None = None, base: Trace | None =
         loops=tuple(loops(trace)),
         coroutines=tuple(coroutines(trace)[:LISTED]),
         devices=tuple(devices),
+        ranks=ranks(trace),
         dispatch=replace(found, ops=found.ops[:LISTED]) if found else None,
         critical_ns=path.total_ns,
         critical_tracks=len({piece.track for piece in path.pieces}),

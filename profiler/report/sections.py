@@ -14,6 +14,7 @@ from ..quantity import percent, plain
 from ..torch_clock import UNCERTAINTY
 from .answers import Answers
 from .process import garbage, gil, python, resident, tasks
+from .ranks import ranks
 from .section import FEW, WIDEST, Section, Table, share, short, size, sparkline, time
 
 _EARLIER = "allocated before the trace"
@@ -22,8 +23,8 @@ _EARLIER = "allocated before the trace"
 def sections(it: Answers) -> list[Section]:
     """What there is to say; a section of which the trace knows nothing is left out."""
     found = [
-        _overview(it), _diff(it), _advice(it), _steps(it), _ops(it), _modules(it), python(it), tasks(it), _devices(it),
-        _dispatch(it), _critical(it), _memory(it), gil(it), garbage(it), _roofline(it),
+        _overview(it), _diff(it), _advice(it), ranks(it.ranks), _steps(it), _ops(it), _modules(it), python(it),
+        tasks(it), _devices(it), _dispatch(it), _critical(it), _memory(it), gil(it), garbage(it), _roofline(it),
     ]  # fmt: skip
     return [section for section in found if section is not None]
 

@@ -4,6 +4,7 @@ import io
 import json
 import tarfile
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,7 +82,8 @@ def test_ranks_become_one_trace_on_one_clock(kind: str) -> None:
     files = {"b.json": rank(1, BASE + 3_000), "a.json": rank(0, BASE), "README": b"two ranks"}
     found = read(archive(kind, files))
     trace = found.trace
-    assert trace.metadata == {"ranks": 2, "baseTimeNanoseconds": BASE}
+    clocks = {"method": "unknown", "collectives": 0, "uncertainty_ns": 0, "moved_ns": {"0": 0, "1": 0}}
+    assert trace.metadata == {"ranks": 2, "baseTimeNanoseconds": BASE, "rankClocks": clocks}
     assert {track.process for track in trace.tracks} == {"rank 0", "rank 1"}
     assert {track.pid for track in trace.tracks} == {"rank 0: 1", "rank 1: 1"}
     first = [row for row, name in enumerate(trace.name_of(range(len(trace.slices)))) if name == "launch 1"]
@@ -102,8 +104,25 @@ def test_a_joined_trace_comes_back_as_it_was() -> None:
     assert (again.flows.target == trace.flows.target).all()
 
 
+def test_a_folder_is_read_as_an_archive_is(tmp_path: Path) -> None:
+    files = {"b.json": rank(1, BASE + 3_000), "a.json": rank(0, BASE), "README": b"two ranks"}
+    (tmp_path / "run").mkdir()
+    for name, data in files.items():
+        (tmp_path / "run" / name).write_bytes(data)
+    (tmp_path / "run" / "broken.json.gz").write_bytes(b"\x1f\x8b\x00")
+    folder, archived = importers.read(tmp_path / "run"), read(archive("zip", files))
+    assert folder.trace.metadata == archived.trace.metadata
+    assert arrows(folder.trace) == arrows(archived.trace)
+    told = {finding.kind: finding for finding in folder.findings}
+    assert told["skipped"].examples == ("README", "broken.json.gz")
+    with pytest.raises(TraceFormatError, match="run: this is not JSON"):
+        for name in ("a.json", "b.json"):
+            (tmp_path / "run" / name).unlink()
+        importers.read(tmp_path / "run")
+
+
 def test_archives_without_a_trace_are_refused() -> None:
-    with pytest.raises(TraceFormatError, match="the archive is empty"):
+    with pytest.raises(TraceFormatError, match="nothing is in it"):
         read(archive("zip", {}))
     with pytest.raises(TraceFormatError, match="this is not JSON"):
         read(archive("gz", {"README": b"nothing here"}))
