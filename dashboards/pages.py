@@ -156,6 +156,11 @@ def snapshot_page(title: str, section: Section, segments: Sequence[Segment]) -> 
     return render("alone.html", title=title, section=section, picture=Markup(blockmap.svg(segments)))
 
 
+def sign_in_page(to: str, refused: str | None) -> str:
+    """The page that asks for a token and goes on to the address `to`; `refused` is why the last one was not taken."""
+    return render("sign_in.html", section="", to=to, refused=refused)
+
+
 def error_page(status: int, title: str, sentence: str) -> str:
     """An error as a page: HTTP status, a title of two or three words, and the sentence that says what to do."""
     return render("error.html", section="", status=status, title=title, sentence=sentence)

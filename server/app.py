@@ -1,25 +1,26 @@
 """The web application over one lab."""
 
-from http import HTTPStatus
 from threading import BoundedSemaphore
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from perflab.benchmarks.errors import BenchmarkError
 from perflab.dashboards.errors import SliceNotFound, StepNotFound
-from perflab.dashboards.pages import error_page
 from perflab.profiler.errors import QuestionStopped
 
+from .access.gate import Gate
+from .access.limits import Limits
 from .blobs import Blobs
-from .errors import Ambiguous, Busy, LabError, NotFound, Refused
+from .errors import Ambiguous, Busy, Forbidden, LabError, NotFound, Refused, SignInNeeded
 from .glances import Glances
 from .guard import Guard
 from .lab import LocalLab
+from .refusal import refusal
 from .routes import (
+    access,
     ask,
     compare,
     flames,
@@ -28,6 +29,8 @@ from .routes import (
     results,
     runs,
     series,
+    sign_in,
+    static,
     timeline,
     trace_pages,
     traces,
@@ -38,7 +41,14 @@ from .store import Store
 from .timelines import Timelines
 from .webhooks import Webhooks
 
-STATUS: dict[type[Exception], int] = {Refused: 422, NotFound: 404, Ambiguous: 409, Busy: 503}
+STATUS: dict[type[Exception], int] = {
+    Refused: 422,
+    SignInNeeded: 401,
+    Forbidden: 403,
+    NotFound: 404,
+    Ambiguous: 409,
+    Busy: 503,
+}
 RETRY_AFTER_S = 1
 
 
@@ -55,18 +65,21 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    app.add_middleware(Guard)
+    app.state.register = store.register
+    app.state.limits = Limits()
+    app.add_middleware(Gate, register=app.state.register, is_open=settings.is_open, limits=app.state.limits)
+    app.add_middleware(Guard, any_host=not settings.is_open)  # the last that is added is the first to be asked
     app.state.lab = LocalLab(store, blobs)
     app.state.timelines = Timelines(app.state.lab)
     app.state.glances = Glances(app.state.lab)
     app.state.places = BoundedSemaphore(ask.AT_ONCE)
     app.state.webhooks = Webhooks(settings.webhooks)
     api = APIRouter(prefix="/api/v1")
-    for module in (uploads, runs, traces, timeline, flames, results, compare, judgements, series, ask):
+    for module in (uploads, runs, traces, timeline, flames, results, compare, judgements, series, ask, access):
         api.include_router(module.router)
     app.include_router(api)
-    app.include_router(pages.router)
-    app.include_router(trace_pages.router)
+    for module in (pages, trace_pages, sign_in, static):
+        app.include_router(module.router)
     app.add_exception_handler(LabError, _lab_error)
     app.add_exception_handler(QuestionStopped, _gone)
     app.add_exception_handler(SliceNotFound, _not_there)
@@ -82,15 +95,8 @@ def _operation(route: APIRoute) -> str:
     return route.name
 
 
-def _answer(request: Request, status: int, sentence: str) -> Response:
-    """A refusal: JSON for the API, a page for everything else."""
-    if request.url.path.startswith("/api/"):
-        return JSONResponse({"error": sentence}, status)
-    return HTMLResponse(error_page(status, HTTPStatus(status).phrase, sentence), status)
-
-
 def _lab_error(request: Request, error: Exception) -> Response:
-    response = _answer(request, STATUS.get(error.__class__, 500), str(error))
+    response = refusal(request.url.path, STATUS.get(error.__class__, 500), str(error))
     if isinstance(error, Busy):
         response.headers["retry-after"] = str(RETRY_AFTER_S)
     return response
@@ -101,11 +107,11 @@ def _gone(request: Request, error: Exception) -> Response:
 
 
 def _not_there(request: Request, error: Exception) -> Response:
-    return _answer(request, 404, str(error))
+    return refusal(request.url.path, 404, str(error))
 
 
 def _bad_option(request: Request, error: Exception) -> Response:
-    return _answer(request, 422, str(error))
+    return refusal(request.url.path, 422, str(error))
 
 
 def _bad_request(request: Request, error: Exception) -> Response:
@@ -113,19 +119,19 @@ def _bad_request(request: Request, error: Exception) -> Response:
     first = error.errors()[0]
     place, *name = (str(part) for part in first["loc"])
     where = f"{place} {'.'.join(name)}".strip()
-    return _answer(
-        request, 422, f"{where}: {first['msg']}; /openapi.json says what {request.method} {request.url.path} takes"
-    )
+    path = request.url.path
+    return refusal(path, 422, f"{where}: {first['msg']}; /openapi.json says what {request.method} {path} takes")
 
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    advice = "/openapi.json lists what can be asked" if request.url.path.startswith("/api/") else "begin at /"
-    response = _answer(request, error.status_code, f"{request.method} {request.url.path}: {error.detail}; {advice}")
+    path = request.url.path
+    advice = "/openapi.json lists what can be asked" if path.startswith("/api/") else "begin at /"
+    response = refusal(path, error.status_code, f"{request.method} {path}: {error.detail}; {advice}")
     response.headers.update(error.headers or {})
     return response
 
 
 def _failure(request: Request, error: Exception) -> Response:
     sentence = f"{request.method} {request.url.path} failed ({type(error).__name__}); the server's log says why"
-    return _answer(request, 500, sentence)
+    return refusal(request.url.path, 500, sentence)

@@ -13,7 +13,17 @@ from perflab.benchmarks.gate import GateOptions, GateReport
 from perflab.profiler import importers
 from perflab.profiler.trace import Trace as FullTrace
 
-from .errors import Ambiguous, Busy, LabError, NotFound, Refused, Unreachable
+from .errors import (
+    Ambiguous,
+    Busy,
+    Forbidden,
+    LabError,
+    NotFound,
+    Refused,
+    SignInNeeded,
+    TooMany,
+    Unreachable,
+)
 from .ingest import machine_json
 from .lab import DEFAULTS, Progress, open_upload, silent
 from .schema import (
@@ -35,7 +45,15 @@ from .schema import (
 
 T = TypeVar("T")
 NEW_JUDGEMENT = TypeAdapter(NewJudgement)
-ERRORS = {404: NotFound, 409: Ambiguous, 422: Refused, 503: Busy}
+ERRORS: dict[int, type[LabError]] = {
+    401: SignInNeeded,
+    403: Forbidden,
+    404: NotFound,
+    409: Ambiguous,
+    422: Refused,
+    429: TooMany,
+    503: Busy,
+}
 # A server reads a large trace before it answers.
 TIMEOUT = httpx.Timeout(10, read=600, write=600)
 
@@ -43,10 +61,11 @@ TIMEOUT = httpx.Timeout(10, read=600, write=600)
 class Client:
     """The same lab as LocalLab, asked over HTTP; raises what LocalLab raises, and Unreachable."""
 
-    def __init__(self, url: str, transport: httpx.BaseTransport | None = None) -> None:
-        """`transport` replaces the network, for tests."""
+    def __init__(self, url: str, token: str | None = None, *, transport: httpx.BaseTransport | None = None) -> None:
+        """`token` is for servers that ask for one; `transport` replaces the network, for tests."""
         self._url = url.rstrip("/")
-        self._client = httpx.Client(timeout=TIMEOUT, transport=transport)
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        self._client = httpx.Client(timeout=TIMEOUT, transport=transport, headers=headers)
 
     def upload(self, path: Path, label: Label, progress: Progress = silent) -> Upload:
         fields = {

@@ -1,10 +1,12 @@
 """Opening the lab's database: its engine, its transactions, its schema."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 
 from . import migrations
 from .errors import LabRefused
@@ -41,6 +43,25 @@ def open_engine(settings: Settings, *, create: bool) -> Engine:
         engine.dispose()
         raise
     return engine
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A transaction that reads."""
+    with engine.connect() as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """A transaction that writes; raises LabRefused."""
+    try:
+        with engine.connect().execution_options(writes=True) as connection, connection.begin():
+            yield connection
+    except OperationalError as error:
+        raise LabRefused(
+            f"the lab's database cannot be written ({error.orig}); look at its disk and rights, then try again"
+        ) from error
 
 
 def _engine(settings: Settings) -> Engine:

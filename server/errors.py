@@ -3,8 +3,11 @@
 LabError
 ├── LabRefused     the lab's folder or database cannot be used
 ├── Refused        what was sent cannot be taken          (HTTP 422)
+├── SignInNeeded   no token came, or one that is not good (HTTP 401)
+├── Forbidden      the token does not allow it            (HTTP 403)
 ├── NotFound       nothing of that name is in the lab     (HTTP 404)
 ├── Ambiguous      more than one thing has that name      (HTTP 409)
+├── TooMany        requests come faster than is allowed   (HTTP 429)
 ├── Busy           others are served first                (HTTP 503)
 ├── Unreachable    no perflab server answers at that address
 ├── PortRefused    the server cannot listen at that address
@@ -24,12 +27,24 @@ class Refused(LabError):
     """What was sent cannot be taken: a bad file, a commit that is no SHA, a missing project."""
 
 
+class SignInNeeded(LabError):
+    """No token came where one is needed, or one that is unknown, revoked or expired."""
+
+
+class Forbidden(LabError):
+    """The token does not allow it: its scope is too small, or it is for another project."""
+
+
 class NotFound(LabError):
     """Nothing of that name is in the lab."""
 
 
 class Ambiguous(LabError):
     """More than one thing has that name; the message lists them."""
+
+
+class TooMany(LabError):
+    """Requests come faster than is allowed; the message says when to ask again."""
 
 
 class Busy(LabError):

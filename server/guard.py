@@ -1,17 +1,18 @@
 """What stands before the routes: who may speak to the server, how much they may send, and what browsers may do with
 its pages.
 
-The server has no passwords: it listens on this machine alone, and what it must fear is a web page in the same
-machine's browser. Such a page can reach a local port, under a name of its own that it lets point here (DNS rebinding)
-or by sending a form.
+A server that listens on its machine alone asks for no token, and what it must fear is a web page in the same machine's
+browser. Such a page can reach a local port, under a name of its own that it lets point here (DNS rebinding) or by
+sending a form. One that listens elsewhere has a name that it does not know, and asks for tokens (access/gate.py).
 """
 
-import ipaddress
 import json
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from .settings import is_of_this_machine
 
 LARGEST_BODY = 1 << 30
 HEADERS = {
@@ -26,19 +27,21 @@ HEADERS = {
 
 
 class Guard:
-    """Refuses requests under a foreign name (421), from a foreign page (403) and with too large a body (413)."""
+    """Refuses requests under a foreign name (421), unless `any_host` is true, from a foreign page (403) and with too
+    large a body (413)."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, *, any_host: bool) -> None:
         self._app = app
+        self._any_host = any_host
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
-        if not _is_local(host):
+        if not self._any_host and not is_of_this_machine(_name(host)):
             return await _refuse(send, 421, f"the host is {host!r}; ask for 127.0.0.1 or localhost")
-        if origin is not None and scope["method"] not in ("GET", "HEAD") and urlsplit(origin).netloc != host:
+        if origin is not None and scope["method"] not in ("GET", "HEAD") and origin.partition("://")[2] != host:
             return await _refuse(send, 403, f"a page of {origin} sent this; only pages of {host} may")
         announced = headers.get("content-length", "0")
         if announced.isdecimal() and int(announced) > LARGEST_BODY:
@@ -65,14 +68,12 @@ class Guard:
         await self._app(scope, count, answer)
 
 
-def _is_local(host: str) -> bool:
-    name = urlsplit(f"//{host}").hostname or ""
-    if name == "localhost":
-        return True
+def _name(host: str) -> str:
+    """The name or address in a host header, without the port."""
     try:
-        return ipaddress.ip_address(name).is_loopback
+        return urlsplit(f"//{host}").hostname or ""
     except ValueError:
-        return False
+        return ""
 
 
 def _too_large() -> str:

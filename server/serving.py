@@ -7,14 +7,14 @@ import uvicorn
 
 from .app import create_app
 from .blobs import FolderBlobs
-from .errors import PortRefused
+from .errors import LabRefused, PortRefused
 from .settings import Settings
 from .store import Store
 
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens at `host` and `port` (0 takes a free one); raises PortRefused."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     # A server that has just ended leaves its port unusable for a minute otherwise.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -33,13 +33,28 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def serve(settings: Settings, listener: socket.socket) -> None:
-    """Serve the lab on a listening socket until the process is interrupted, and say where; raises LabRefused."""
+    """Serve the lab on a listening socket until the process is interrupted, and say where.
+
+    Raises LabRefused, also where others than this machine could reach a lab that has no token to ask them for.
+    """
     store = Store.open(settings, create=True)
     try:
+        if not settings.is_open and not store.register.has_admin():
+            raise LabRefused(
+                f"other machines can reach {settings.proxy or settings.host}, and the lab in {settings.lab} has no "
+                "admin token to ask them for; make one with `perflab token create NAME --scope admin`"
+            )
         app = create_app(settings, store, FolderBlobs(settings.blobs))
-        host, port = listener.getsockname()
+        host, port = listener.getsockname()[:2]
+        host = f"[{host}]" if ":" in host else host
         print(f"The dashboard of {settings.lab} is at http://{host}:{port} (Ctrl-C ends it)", flush=True)
-        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            proxy_headers=settings.proxy is not None,
+            forwarded_allow_ips=settings.proxy,
+        )
+        uvicorn.Server(config).run(sockets=[listener])
     except KeyboardInterrupt:
         # How a server that a person started ends.
         pass

@@ -1,5 +1,6 @@
 """Where a lab lives and where it listens."""
 
+import ipaddress
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +16,9 @@ class Settings:
     """One lab's settings.
 
     `lab` is the folder of the embedded lab; `database_url` names another database in SQLAlchemy's form, with None
-    meaning the SQLite file in that folder; `host` and `port` are where `perflab serve` listens; `webhooks` are
-    addresses that are told what gates came to.
+    meaning the SQLite file in that folder; `host` and `port` are where `perflab serve` listens; `proxy` is the address
+    of a reverse proxy that says whom it speaks for, with None meaning that nobody is believed who says so; `webhooks`
+    are addresses that are told what gates came to.
     """
 
     lab: Path = DEFAULT_LAB
@@ -24,6 +26,7 @@ class Settings:
     port: int = DEFAULT_PORT
     database_url: str | None = None
     webhooks: tuple[str, ...] = ()
+    proxy: str | None = None
 
     @classmethod
     def from_environment(
@@ -32,12 +35,18 @@ class Settings:
         *,
         host: str = DEFAULT_HOST,
         port: int = DEFAULT_PORT,
+        proxy: str | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> "Settings":
         """The settings of the lab in folder `lab`; PERFLAB_DATABASE_URL, where set, names its database, and
         PERFLAB_WEBHOOKS addresses, with spaces between them."""
         webhooks = tuple(environ.get("PERFLAB_WEBHOOKS", "").split())
-        return cls(lab, host, port, environ.get("PERFLAB_DATABASE_URL") or None, webhooks)
+        return cls(lab, host, port, environ.get("PERFLAB_DATABASE_URL") or None, webhooks, proxy)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the server is for this machine alone, and so asks for no token."""
+        return self.proxy is None and is_of_this_machine(self.host)
 
     @property
     def database(self) -> Path:
@@ -48,3 +57,13 @@ class Settings:
     def blobs(self) -> Path:
         """The folder that keeps uploaded files by the hash of their content."""
         return self.lab / "blobs"
+
+
+def is_of_this_machine(host: str) -> bool:
+    """Whether a host's name or address can only be reached from the machine itself."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

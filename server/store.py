@@ -3,23 +3,23 @@ schema.py."""
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, Select, Table, func, insert, select
-from sqlalchemy.exc import OperationalError
 from sqlalchemy.sql.elements import ColumnElement
 
 from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.result import Benchmark, Result
 
 from . import tables as t
+from .access.register import Register
 from .arrival import Arrival
-from .database import open_engine
-from .errors import Ambiguous, LabRefused, NotFound
+from .database import open_engine, reading, writing
+from .errors import Ambiguous, NotFound
 from .schema import Commit, Judgement, Project, ProjectBenchmark, Recent, Run, RunDetail, Series, Trace, Upload
 from .series import read_recent, read_series
 from .settings import Settings
@@ -50,20 +50,16 @@ class Store:
         """Close every connection."""
         self._engine.dispose()
 
-    @contextmanager
-    def _read(self) -> Iterator[Connection]:
-        with self._engine.connect() as connection, connection.begin():
-            yield connection
+    @property
+    def register(self) -> Register:
+        """The lab's tokens and audit log."""
+        return Register(self._engine)
 
-    @contextmanager
-    def _write(self) -> Iterator[Connection]:
-        try:
-            with self._engine.connect().execution_options(writes=True) as connection, connection.begin():
-                yield connection
-        except OperationalError as error:
-            raise LabRefused(
-                f"the lab's database cannot be written ({error.orig}); look at its disk and rights, then try again"
-            ) from error
+    def _read(self) -> AbstractContextManager[Connection]:
+        return reading(self._engine)
+
+    def _write(self) -> AbstractContextManager[Connection]:
+        return writing(self._engine)
 
     # Writing
 

@@ -170,3 +170,29 @@ judgement = Table(
     Column("headline", Text, nullable=False),
     Column("report", JSON, nullable=False),
 )
+
+# Projects stand here by name: a token or a rule may come before a project's first upload.
+token = Table(
+    "token",
+    metadata,
+    _id(),
+    Column("name", String(200), nullable=False),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("scope", String(10), nullable=False),
+    Column("project", String(200)),
+    Column("created", Utc, nullable=False),
+    Column("expires", Utc),
+    Column("used", Utc),
+    Column("revoked", Utc),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    _id(),
+    Column("at", Utc, nullable=False, index=True),
+    Column("who", Text, nullable=False),
+    Column("address", Text, nullable=False),
+    Column("action", String(100), nullable=False),
+    Column("detail", Text, nullable=False),
+)

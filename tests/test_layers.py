@@ -71,6 +71,7 @@ ONLY = {
         "server/tables.py",
         "server/store.py",
         "server/series.py",
+        "server/access/register.py",
     ),
     "alembic": ("server/migrations/",),
     "duckdb": ("profiler/sql.py", "profiler/trace_tables.py"),

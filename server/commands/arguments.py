@@ -15,13 +15,18 @@ if TYPE_CHECKING:
 
     from ..lab import Lab
 
+TOKEN = "PERFLAB_TOKEN"  # the variable: an argument would show in the list of processes
 ERRORS: tuple[type[Exception], ...] = (LabError, BenchmarkError)
 
 
 def add_lab(parser: argparse.ArgumentParser) -> None:
     """--server and --lab."""
     group = parser.add_mutually_exclusive_group()
-    group.add_argument("--server", metavar="URL", help="a running server, as in http://127.0.0.1:8765")
+    group.add_argument(
+        "--server",
+        metavar="URL",
+        help=f"a running server, as in http://127.0.0.1:8765; ${TOKEN} holds the token, where it asks for one",
+    )
     add_folder(group)
 
 
@@ -51,7 +56,7 @@ def open_lab(arguments: argparse.Namespace, *, create: bool = False) -> "Lab":
     if arguments.server is not None:
         from ..client import Client
 
-        return Client(arguments.server)
+        return Client(arguments.server, os.environ.get(TOKEN) or None)
     from ..lab import LocalLab
 
     return LocalLab.open(Settings.from_environment(arguments.lab), create=create)

@@ -2,22 +2,30 @@
 
 import argparse
 
-from ..settings import DEFAULT_PORT, Settings
+from ..settings import DEFAULT_HOST, DEFAULT_PORT, Settings
 from .arguments import ERRORS, add_folder
 
 
 class Serve:
-    help = "serve a lab's dashboard and API on this machine"
+    help = "serve a lab's dashboard and API"
     errors = ERRORS
 
     def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--port", type=port, default=DEFAULT_PORT, help="0 takes a free one (default: %(default)s)")
+        parser.add_argument(
+            "--host", default=DEFAULT_HOST, help="any but this machine asks for tokens (default: %(default)s)"
+        )
+        parser.add_argument(
+            "--proxy", metavar="ADDRESS", help="a reverse proxy, which is believed when it says whom it speaks for"
+        )
         add_folder(parser)
 
     def run(self, arguments: argparse.Namespace) -> int:
         from ..serving import listen, serve
 
-        settings = Settings.from_environment(arguments.lab, port=arguments.port)
+        settings = Settings.from_environment(
+            arguments.lab, host=arguments.host, port=arguments.port, proxy=arguments.proxy
+        )
         with listen(settings.host, settings.port) as listener:
             serve(settings, listener)
         return 0

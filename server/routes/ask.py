@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from ..access.needs import READS
 from ..errors import Busy
 from ..lab import LocalLab
 from ..schema import Answer, Question
@@ -16,7 +17,7 @@ from .tabular import CSV, WantsCsv, as_csv
 AT_ONCE = 4  # each may take a gigabyte
 _LOOKS_S = 0.2  # how often a question is asked whether its client is still there
 
-router = APIRouter(tags=["questions"])
+router = APIRouter(tags=["questions"], dependencies=[READS])
 
 
 def _places(request: Request) -> BoundedSemaphore:

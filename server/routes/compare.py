@@ -7,12 +7,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from perflab.benchmarks.gate import GateOptions
 
+from ..access.needs import READS
 from ..errors import Refused
 from ..lab import DEFAULTS
 from ..schema import CommitComparison
 from .deps import AMBIGUOUS, NOT_FOUND, REFUSED, LabOf
 
-router = APIRouter(tags=["compare"])
+router = APIRouter(tags=["compare"], dependencies=[READS])
 
 Sha = Annotated[str, Query(description="At least the first 7 digits of a SHA")]
 

@@ -1,9 +1,13 @@
-"""What routes share: the lab, and how refusals are documented."""
+"""What routes share: the lab as their caller may see it, and how refusals are documented."""
 
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import Depends, Request
 
+from ..access.limits import Limits
+from ..access.narrowed import NarrowedGlances, NarrowedLab
+from ..access.needs import caller_of
+from ..access.register import Register
 from ..glances import Glances
 from ..lab import LocalLab
 from ..schema import Error
@@ -18,15 +22,29 @@ BUSY: Responses = {503: {"model": Error, "description": "Busy; `Retry-After` say
 
 def _lab(request: Request) -> LocalLab:
     lab: LocalLab = request.app.state.lab
-    return lab
+    project = caller_of(request).project
+    return lab if project is None else NarrowedLab(lab, project)
+
+
+def _register(request: Request) -> Register:
+    register: Register = request.app.state.register
+    return register
+
+
+def _limits(request: Request) -> Limits:
+    limits: Limits = request.app.state.limits
+    return limits
 
 
 LabOf = Annotated[LocalLab, Depends(_lab)]
+RegisterOf = Annotated[Register, Depends(_register)]
+LimitsOf = Annotated[Limits, Depends(_limits)]
 
 
 def _glances(request: Request) -> Glances:
     glances: Glances = request.app.state.glances
-    return glances
+    project = caller_of(request).project
+    return glances if project is None else NarrowedGlances(glances, project)
 
 
 GlancesOf = Annotated[Glances, Depends(_glances)]

@@ -8,9 +8,10 @@ from perflab.dashboards.flame import Flame, lay_out
 from perflab.dashboards.study import study
 from perflab.profiler.analysis.trees import TreeOf
 
+from ..access.needs import READS
 from .deps import NOT_FOUND, REFUSED, LabOf
 
-router = APIRouter(prefix="/traces/{id}/flame", tags=["flame"])
+router = APIRouter(prefix="/traces/{id}/flame", tags=["flame"], dependencies=[READS])
 
 
 @router.get("", responses=NOT_FOUND | REFUSED)

@@ -4,18 +4,20 @@ from typing import Annotated
 
 from fastapi import APIRouter, BackgroundTasks, Query, Request
 
+from ..access.needs import READS, WRITES, tell
 from ..schema import Judgement, JudgementDetail, NewJudgement
 from ..webhooks import Webhooks
 from .deps import NOT_FOUND, REFUSED, LabOf
 
-router = APIRouter(tags=["judgements"])
+router = APIRouter(tags=["judgements"], dependencies=[READS])
 
 
-@router.post("/judgements", responses=REFUSED)
+@router.post("/judgements", responses=REFUSED, dependencies=[WRITES])
 def keep_judgement(lab: LabOf, new: NewJudgement, request: Request, after: BackgroundTasks) -> Judgement:
     """Keep a gate's report. One that did not pass, and the first that passes again, is told to the webhooks."""
     before = lab.judgements(new.project, limit=1)
     kept = lab.keep_judgement(new.project, new.report)
+    tell(request, f"judgement {kept.id} of {kept.project}: {kept.headline}")
     if kept.exit_code or (before and before[0].exit_code):
         webhooks: Webhooks = request.app.state.webhooks
         after.add_task(webhooks.tell, kept, f"{request.base_url}gates/{kept.id}")

@@ -1,17 +1,17 @@
-"""The pages of the dashboard and the files that they load."""
+"""The pages of the dashboard."""
 
 from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
-from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
 
 from perflab.dashboards import pages
-from perflab.dashboards.assets import assets
 from perflab.dashboards.project_views import ProjectRow
 from perflab.dashboards.views import CompareView, GatesView, RunsView
 from perflab.profiler.analysis.diff import diff
 
+from ..access.needs import READS
 from ..errors import LabError, NotFound, Refused
 from ..lab import LocalLab
 from ..schema import Judgement
@@ -21,10 +21,8 @@ from .deps import GlancesOf, LabOf
 RUN_LIMIT = 200
 LATEST_RUNS = 8
 TRACE_PREFIX = "trace:"
-# A file's address changes with its content, so a browser never has to ask for it again.
-FOR_GOOD = {"cache-control": "public, max-age=31536000, immutable"}
 
-router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse, dependencies=[READS])
 
 
 @router.get("/", response_model=None)
@@ -162,11 +160,3 @@ def _compares(lab: LocalLab, told: Judgement) -> bool:
         return all(lab.runs(told.project, side, limit=1) for side in (told.base, told.head))
     except LabError:
         return False
-
-
-@router.get("/static/{version}/{name:path}")
-def static(version: str, name: str) -> FileResponse:
-    """A file that pages load."""
-    if name not in assets():
-        raise NotFound(f"pages load no file called {name}")
-    return FileResponse(assets()[name], headers=FOR_GOOD)

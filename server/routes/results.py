@@ -2,10 +2,11 @@
 
 from fastapi import APIRouter
 
+from ..access.needs import READS
 from ..schema import ProjectBenchmark
 from .deps import REFUSED, LabOf
 
-router = APIRouter(tags=["results"])
+router = APIRouter(tags=["results"], dependencies=[READS])
 
 
 @router.get("/benchmarks", responses=REFUSED)

@@ -4,10 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from ..access.needs import READS
 from ..schema import Project, Run, RunDetail
 from .deps import AMBIGUOUS, NOT_FOUND, REFUSED, LabOf
 
-router = APIRouter(tags=["runs"])
+router = APIRouter(tags=["runs"], dependencies=[READS])
 
 
 @router.get("/projects")

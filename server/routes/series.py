@@ -4,10 +4,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from ..access.needs import READS
 from ..schema import Series
 from .deps import NOT_FOUND, REFUSED, LabOf
 
-router = APIRouter(tags=["series"])
+router = APIRouter(tags=["series"], dependencies=[READS])
 
 
 @router.get("/series", responses=NOT_FOUND | REFUSED)

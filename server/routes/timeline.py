@@ -10,6 +10,7 @@ from perflab.dashboards.slices import Detail, Found, detail, find, first_from
 from perflab.dashboards.stretches import Totals, totals
 from perflab.dashboards.tiles import FORMAT
 
+from ..access.needs import READS
 from ..errors import Refused
 from ..timelines import Timelines
 from .deps import NOT_FOUND, REFUSED, LabOf, Responses
@@ -17,7 +18,7 @@ from .deps import NOT_FOUND, REFUSED, LabOf, Responses
 WIDEST = 8192
 LONGEST_TRACE = 1 << 53  # ns; what a browser's numbers can count
 
-router = APIRouter(prefix="/traces/{id}/timeline", tags=["timeline"])
+router = APIRouter(prefix="/traces/{id}/timeline", tags=["timeline"], dependencies=[READS])
 
 TILE: Responses = {
     200: {
@@ -29,7 +30,8 @@ TILE: Responses = {
 Moment = Annotated[int, Query(ge=-LONGEST_TRACE, le=LONGEST_TRACE, description="ns since the trace's first moment")]
 
 
-def _timelines(request: Request) -> Timelines:
+def _timelines(request: Request, lab: LabOf, id: int) -> Timelines:
+    lab.trace(id)  # raises NotFound where the caller may not see it
     timelines: Timelines = request.app.state.timelines
     return timelines
 

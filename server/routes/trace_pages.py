@@ -12,13 +12,16 @@ from perflab.profiler.analysis.groups import GroupBy
 from perflab.profiler.analysis.trees import TreeOf
 from perflab.profiler.ceilings import Ceilings
 
+from ..access.needs import READS
 from ..lab import LocalLab
 from . import views
 from .deps import LabOf
 
 OTHER_LIMIT = 200  # runs whose traces one can be compared with
 
-router = APIRouter(prefix="/traces/{id}", include_in_schema=False, default_response_class=HTMLResponse)
+router = APIRouter(
+    prefix="/traces/{id}", include_in_schema=False, default_response_class=HTMLResponse, dependencies=[READS]
+)
 
 
 @router.get("")

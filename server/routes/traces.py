@@ -9,11 +9,12 @@ from fastapi.responses import StreamingResponse
 
 from perflab.profiler.chrome_write import encode
 
+from ..access.needs import READS
 from ..blobs import CHUNK
 from ..schema import Trace
 from .deps import NOT_FOUND, REFUSED, LabOf, Responses
 
-router = APIRouter(prefix="/traces", tags=["traces"])
+router = APIRouter(prefix="/traces", tags=["traces"], dependencies=[READS])
 
 FILE: Responses = {
     200: {

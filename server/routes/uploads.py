@@ -4,13 +4,14 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Annotated
 
-from fastapi import APIRouter, File, Form, UploadFile
+from fastapi import APIRouter, File, Form, Request, UploadFile
 
+from ..access.needs import WRITES, tell
 from ..ingest import parse_machine
 from ..schema import Label, Origin, Upload
 from .deps import REFUSED, LabOf
 
-router = APIRouter(tags=["uploads"])
+router = APIRouter(tags=["uploads"], dependencies=[WRITES])
 
 Text = Annotated[str | None, Form()]
 
@@ -18,6 +19,7 @@ Text = Annotated[str | None, Form()]
 @router.post("/uploads", responses=REFUSED)
 def upload(
     lab: LabOf,
+    request: Request,
     file: Annotated[UploadFile, File(description="A Chrome trace (JSON or gzip), or a benchmark file")],
     project: Annotated[str | None, Form(description="Goes before what the file says, as do commit and branch")] = None,
     commit: Annotated[str | None, Form(description="The whole SHA: 40 hex digits")] = None,
@@ -41,4 +43,6 @@ def upload(
         created=created,
         key=key,
     )
-    return lab.upload_stream(file.file, label)
+    taken = lab.upload_stream(file.file, label)
+    tell(request, f"{taken.name} of {taken.project} at {taken.commit[:12]}, run {taken.run}")
+    return taken

@@ -131,7 +131,7 @@ def lab(request: pytest.FixtureRequest, local: LocalLab, app: FastAPI) -> Iterat
     if request.param == "local":
         yield local
         return
-    remote = Client("http://localhost", InProcess(app))
+    remote = Client("http://localhost", transport=InProcess(app))
     yield remote
     remote.close()
 

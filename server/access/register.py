@@ -1,0 +1,115 @@
+"""Every query on tokens and the audit log."""
+
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from sqlalchemy import Engine, Row, insert, or_, select, update
+
+from .. import tables as t
+from ..database import reading, writing
+from ..errors import NotFound, Refused
+from . import secret
+from .entries import Entry, NewToken, Token, TokenOrder
+from .scopes import Scope
+
+T = TypeVar("T", Token, Entry)
+# A token's last use is written down no more often than this: it costs a write.
+USE_NOTED_EVERY = timedelta(minutes=1)
+LONGEST_NAME = 100
+MOST_DAYS = 3650
+
+
+class Register:
+    """The tokens and the audit log of one lab; each call is one transaction."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def make_token(self, order: TokenOrder) -> NewToken:
+        """A new token with its secret, which nothing can tell again; raises Refused."""
+        name = order.name.strip()
+        if not name or len(name) > LONGEST_NAME or not name.isprintable():
+            raise Refused(f"{name[:60]!r} is no name of a token; give up to {LONGEST_NAME} printable characters")
+        if order.days is not None and not 0 < order.days <= MOST_DAYS:
+            raise Refused(f"a token cannot be good for {order.days} days; give 1 to {MOST_DAYS}, or none for no end")
+        made, now = secret.new_token(), _now()
+        with writing(self._engine) as connection:
+            key = connection.execute(
+                insert(t.token).values(
+                    digest=secret.digest(made),
+                    name=name,
+                    scope=order.scope,
+                    project=order.project or None,
+                    created=now,
+                    expires=None if order.days is None else now + timedelta(days=order.days),
+                )
+            ).inserted_primary_key
+            assert key is not None
+            row = connection.execute(select(t.token).where(t.token.c.id == key[0])).one()
+        return NewToken(token=_token(row), secret=made)
+
+    def tokens(self) -> list[Token]:
+        """Every token, those that are revoked too, the newest first."""
+        with reading(self._engine) as connection:
+            return [_token(row) for row in connection.execute(select(t.token).order_by(t.token.c.id.desc()))]
+
+    def revoke_token(self, id: int) -> Token:
+        """End a token for good; raises NotFound. One that has ended stays as it is."""
+        mine = t.token.c.id == id
+        with writing(self._engine) as connection:
+            connection.execute(update(t.token).where(mine, t.token.c.revoked.is_(None)).values(revoked=_now()))
+            row = connection.execute(select(t.token).where(mine)).one_or_none()
+        if row is None:
+            raise NotFound(f"the lab has no token {id}; list the tokens it has")
+        return _token(row)
+
+    def token(self, given: str) -> Token | None:
+        """The token of a secret, where it is still good; its use is noted."""
+        now, digest = _now(), secret.digest(given)
+        with reading(self._engine) as connection:
+            row = connection.execute(select(t.token).where(t.token.c.digest == digest)).one_or_none()
+        if row is None or not secret.same(row.digest, digest) or not (token := _token(row)).is_good(now):
+            return None
+        if token.used is None or now - token.used >= USE_NOTED_EVERY:
+            with writing(self._engine) as connection:
+                connection.execute(update(t.token).where(t.token.c.id == token.id).values(used=now))
+        return token
+
+    def has_admin(self) -> bool:
+        """Whether there is a token by which the lab can be kept over the network."""
+        query = select(t.token.c.id).where(
+            t.token.c.scope == Scope.ADMIN,
+            t.token.c.project.is_(None),
+            t.token.c.revoked.is_(None),
+            or_(t.token.c.expires.is_(None), t.token.c.expires > _now()),
+        )
+        with reading(self._engine) as connection:
+            return connection.scalar(query.limit(1)) is not None
+
+    def record(self, who: str, action: str, detail: str, address: str = "") -> None:
+        """Write down what somebody did, or was refused."""
+        with writing(self._engine) as connection:
+            connection.execute(
+                insert(t.audit).values(at=_now(), who=who, action=action, detail=detail, address=address)
+            )
+
+    def entries(self, limit: int = 100, before: int | None = None) -> list[Entry]:
+        """What was written down, the newest first; only what stands before the entry of a number, where it is given."""
+        query = select(t.audit).order_by(t.audit.c.id.desc()).limit(limit)
+        with reading(self._engine) as connection:
+            rows = connection.execute(query if before is None else query.where(t.audit.c.id < before))
+            return [_made(Entry, row) for row in rows]
+
+
+def _token(row: Row[Any]) -> Token:
+    token = _made(Token, row, scope=Scope(row.scope))
+    return token
+
+
+def _made(kind: type[T], row: Row[Any], **better: Any) -> T:
+    return kind(**{field.name: getattr(row, field.name) for field in fields(kind)} | better)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,43 @@
+"""Tokens, and the log of what was done."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+
+from ..access.entries import Entry, NewToken, Token, TokenOrder
+from ..access.needs import KEEPS, tell
+from .deps import NOT_FOUND, REFUSED, RegisterOf
+
+router = APIRouter(tags=["access"], dependencies=[KEEPS])
+
+
+@router.get("/tokens")
+def tokens(register: RegisterOf) -> list[Token]:
+    """Every token, those that have ended too, the newest first; nothing tells their secrets."""
+    return register.tokens()
+
+
+@router.post("/tokens", responses=REFUSED)
+def make_token(register: RegisterOf, request: Request, order: TokenOrder) -> NewToken:
+    """Make a token. Its secret is in this answer and nowhere else."""
+    made = register.make_token(order)
+    tell(request, str(made.token))
+    return made
+
+
+@router.delete("/tokens/{id}", responses=NOT_FOUND | REFUSED)
+def revoke_token(register: RegisterOf, request: Request, id: int) -> Token:
+    """End a token for good; what it has sent stays."""
+    ended = register.revoke_token(id)
+    tell(request, str(ended))
+    return ended
+
+
+@router.get("/audit", responses=REFUSED)
+def audit(
+    register: RegisterOf,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    before: Annotated[int | None, Query(description="Only what stands before the entry of this number")] = None,
+) -> list[Entry]:
+    """What was changed, by whom, and which tokens were refused: the newest first."""
+    return register.entries(limit, before)
