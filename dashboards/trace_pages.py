@@ -14,7 +14,7 @@ from perflab.profiler.analysis.steps import Step
 from perflab.profiler.analysis.trees import TREES, TreeOf
 from perflab.profiler.ceilings import Ceilings
 
-from . import gil, graph, memory, operators, stepchoice, stepfigures
+from . import doctor, gil, graph, memory, operators, stepchoice, stepfigures
 from . import lifetimes as lifetimes_figure
 from .cards import cards, findings
 from .errors import StepNotFound
@@ -47,6 +47,7 @@ TABS = (
     Tab("gil", "GIL", "Who held the GIL while others waited?"),
     Tab("steps", "Steps", "Which steps are slow, and what was different in them?"),
     Tab("graph", "Graph", "Through which nodes does the backward pass of a step go?"),
+    Tab("doctor", "Doctor", "What is odd in the file, and which numbers can be trusted?"),
 )
 WITHOUT: dict[TreeOf, str] = {
     "ops": "This trace has no ops, annotations or nodes.",
@@ -161,6 +162,17 @@ def graph_page(view: TraceView) -> str:
     step = _chosen(found, view.step)
     picture = graph.picture(view.trace, stepchoice.window(step, found.span))
     return _page("graph", view, graph=picture, choices=stepchoice.choices(found.steps, step))
+
+
+def doctor_page(view: TraceView) -> str:
+    """What is odd in the trace's file, what that means, examples on the timeline, and a repaired file."""
+    found = study(view.trace)
+    return _page(
+        "doctor",
+        view,
+        meaning=doctor.meaning(view.health),
+        findings_of_file=doctor.oddities(view.id, view.health, found.span),
+    )
 
 
 def findings_part(view: TraceView) -> str:

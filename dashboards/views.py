@@ -42,13 +42,26 @@ class RunsView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HealthFinding:
+    """A kind of oddity: what is there, what it means for the numbers, and examples with their moments in ns, None where
+    they have none."""
+
+    severity: str
+    kind: str
+    count: int
+    what: str
+    advice: str
+    examples: Sequence[tuple[str, int | None]] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Health:
-    """What the doctor says of a trace; each finding is its severity, a sentence, and what to do."""
+    """What the doctor says of a trace."""
 
     verdict: str
     sentence: str
     format: str
-    findings: Sequence[tuple[str, str, str]]
+    findings: Sequence[HealthFinding]
 
 
 @dataclass(frozen=True, kw_only=True)

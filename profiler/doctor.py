@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from .analysis.functions import SAMPLED
 from .analysis.ranks import rank_of
 from .importers import Import
-from .importers.findings import EXAMPLES, Finding, Findings, worst_first
+from .importers.findings import EXAMPLES, Example, Finding, Findings, worst_first
 from .importers.launches import of_category, unlinked
 from .trace import Int64s, Trace
 
@@ -106,11 +106,17 @@ def _look_for_pause(trace: Trace, checks: Findings) -> None:
     gap, (begin, end) = int(gaps[at]), trace.span()
     if gap >= _PAUSE_NS and gap >= _PAUSE * (end - begin - gap):
         told = f"after {trace.name_of([at])[0]!r}, before {trace.name_of([at + 1])[0]!r}"
-        checks.add("clock-jump", 1, [told], gap=f"{gap / 1e9:,.1f} s", share=f"{gap / (end - begin):.1%}")
+        checks.add(
+            "clock-jump",
+            1,
+            [(told, int(slices.end[: at + 1].max()))],
+            gap=f"{gap / 1e9:,.1f} s",
+            share=f"{gap / (end - begin):.1%}",
+        )
 
 
-def _told(trace: Trace, rows: Int64s) -> Iterator[str]:
+def _told(trace: Trace, rows: Int64s) -> Iterator[Example]:
     for row in rows[:EXAMPLES].tolist():
         track = trace.tracks[trace.slices.track[row]]
         start = int(trace.slices.start[row])
-        yield f"{trace.name_of([row])[0]!r} at {start:,} ns on {track.name or track.tid}"
+        yield f"{trace.name_of([row])[0]!r} at {start:,} ns on {track.name or track.tid}", start

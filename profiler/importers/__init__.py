@@ -87,6 +87,8 @@ def _read(members: Iterator[tuple[str, Plain]], name: str, findings: Findings, m
         formats.append(format)
     if not traces:
         raise (refusals[0] if refusals else TraceFormatError(f"{name}: nothing is in it; give one that holds a trace"))
+    if len(traces) > 1:
+        findings.forget_moments()
     trace = traces[0][1] if len(traces) == 1 else joined(traces, findings)
     format = formats[0]
     if not mask:

@@ -11,7 +11,7 @@ from ..builder import TraceBuilder
 from ..trace import Int32s, Int64s, Json
 from . import lenient
 from .chrome_flows import FlowNames, FlowPoints
-from .findings import Findings
+from .findings import EXAMPLES, Example, Findings
 
 if TYPE_CHECKING:
     from perflab.runtime._core import ChromeParser
@@ -64,10 +64,10 @@ class ParsedColumns:
         start, written, thread, name, category, place, args = self._parser.take_slices()
         duration = np.maximum(written, 0)
 
-        def told(rows: Int64s) -> list[str]:
+        def told(rows: Int64s) -> list[Example]:
             return [
-                f"{plain(self._texts[name[row]])!r} at {start[row]:,} ns (event {place[row]:,})"
-                for row in rows[:3].tolist()
+                (f"{plain(self._texts[name[row]])!r} at {start[row]:,} ns (event {place[row]:,})", int(start[row]))
+                for row in rows[:EXAMPLES].tolist()
             ]
 
         absent = written == NO_TIME

@@ -270,7 +270,7 @@ class EventReader:
                 begin = _take_begin(opened, edge.event.get("name"))
                 if begin is None:
                     told = f"{plain(edge.event.get('name'))!r} at {edge.time:,} ns (event {edge.place:,})"
-                    self._findings.add("stray-end", examples=[told])
+                    self._findings.add("stray-end", examples=[(told, edge.time)])
                 else:
                     handle = self._add_slice(begin.event, begin.time, edge.time - begin.time, thread, begin.place)
                     if edge.event.get("args"):
@@ -280,7 +280,7 @@ class EventReader:
             handle = self._add_slice(begin.event, begin.time, self._last - begin.time, thread, begin.place)
             self._take_args(self._slice_args, handle, {"unfinished": True})
             told = f"{plain(begin.event.get('name'))!r} from {begin.time:,} ns (event {begin.place:,})"
-            self._findings.add("unfinished", examples=[told])
+            self._findings.add("unfinished", examples=[(told, begin.time)])
 
 
 def _take_begin(opened: list[_Edge], name: Json) -> _Edge | None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Flows, Int64s, Slices
-from .findings import EXAMPLES, Findings
+from .findings import EXAMPLES, Example, Findings
 
 START, FINISH = ord("s"), ord("f")
 
@@ -33,10 +33,10 @@ class FlowPoints:
     def at(self, chosen: NDArray[Any]) -> "FlowPoints":
         return FlowPoints(*(getattr(self, column.name)[chosen] for column in fields(self)))
 
-    def told(self, chosen: Int64s) -> Iterator[str]:
+    def told(self, chosen: Int64s) -> Iterator[Example]:
         """What findings say of the first of them."""
         for at in chosen[:EXAMPLES].tolist():
-            yield f"event {self.place[at]:,} at {self.time[at]:,} ns"
+            yield f"event {self.place[at]:,} at {self.time[at]:,} ns", int(self.time[at])
 
 
 def points_of(rows: Sequence[tuple[Any, ...]]) -> FlowPoints:

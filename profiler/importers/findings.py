@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 Severity: TypeAlias = Literal["note", "warning", "error"]
 
 EXAMPLES = 3
+Example: TypeAlias = tuple[str, int | None]  # what it is, and its moment in ns where it has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Finding:
     what: str  # a sentence: what is there
     advice: str  # what it means for the numbers, and what to do
     examples: tuple[str, ...] = ()
+    moments: tuple[int | None, ...] = ()  # where each example is on the trace's timeline, in ns
 
 
 # By kind: severity, what is there (with its count; {s}, {has}, {is} and {was} follow it), meaning and advice.
@@ -219,15 +221,21 @@ class Findings:
     """Collects what is found while a file is read."""
 
     def __init__(self) -> None:
-        self._found: dict[str, tuple[int, list[str], dict[str, object]]] = {}
+        self._found: dict[str, tuple[int, list[Example], dict[str, object]]] = {}
 
-    def add(self, kind: str, count: int = 1, examples: Iterable[str] = (), **facts: object) -> None:
-        """Count `count` more of a kind; the first examples and facts are kept."""
+    def add(self, kind: str, count: int = 1, examples: Iterable[str | Example] = (), **facts: object) -> None:
+        """Count `count` more of a kind; the first examples and facts are kept. An example may come with its moment."""
         if not count:
             return
         before, kept, said = self._found.get(kind, (0, [], {}))
-        kept += [example for example, _ in zip(examples, range(EXAMPLES - len(kept)), strict=False)]
+        few = zip(examples, range(EXAMPLES - len(kept)), strict=False)
+        kept += [(example, None) if isinstance(example, str) else example for example, _ in few]
         self._found[kind] = (before + count, kept, said or facts)
+
+    def forget_moments(self) -> None:
+        """Leave out where the examples so far are: the trace got another clock."""
+        for _, examples, _ in self._found.values():
+            examples[:] = [(text, None) for text, _ in examples]
 
     def listed(self) -> tuple[Finding, ...]:
         """Everything found, the worst first."""
@@ -236,7 +244,8 @@ class Findings:
             if kind in self._found:
                 count, examples, facts = self._found[kind]
                 words = {"count": f"{count:,}", **_follow(count), **facts}
-                found.append(Finding(kind, severity, count, what.format(**words), advice, tuple(examples)))
+                texts, moments = zip(*examples, strict=True) if examples else ((), ())
+                found.append(Finding(kind, severity, count, what.format(**words), advice, texts, moments))
         return worst_first(found)
 
 

@@ -71,12 +71,12 @@ class _Profile:
                 continue
             place = next((place for place in range(len(opened) - 1, -1, -1) if opened[place][0] == frame), None)
             if place is None:
-                self._findings.add("stray-end", examples=[f"{self._name(frame)!r} at {at:,} ns"])
+                self._findings.add("stray-end", examples=[(f"{self._name(frame)!r} at {at:,} ns", at)])
             else:
                 self._add(frame, opened.pop(place)[1], at)
         end = max(last, self._ns(self._profile.get("endValue")) or 0)
         for frame, start in opened:
-            self._findings.add("unfinished", examples=[f"{self._name(frame)!r} from {start:,} ns"])
+            self._findings.add("unfinished", examples=[(f"{self._name(frame)!r} from {start:,} ns", start)])
             self._add(frame, start, end, {"unfinished": True})
 
     def _sampled(self) -> None:
@@ -98,7 +98,7 @@ class _Profile:
 
     def _add(self, frame: int, start: int, end: int, args: dict[str, Json] | None = None) -> None:
         if end < start:
-            self._findings.add("negative-duration", examples=[f"{self._name(frame)!r} at {start:,} ns"])
+            self._findings.add("negative-duration", examples=[(f"{self._name(frame)!r} at {start:,} ns", start)])
             end = start
         told = self._frames[frame]
         where = {key: told[key] for key in ("file", "line", "col") if isinstance(told.get(key), str | int)}

@@ -68,6 +68,12 @@ def graph(lab: LabOf, id: int, step: int | None = None) -> str:
     return trace_pages.graph_page(_view(lab, id, step))
 
 
+@router.get("/doctor")
+def doctor(lab: LabOf, id: int) -> str:
+    """What is odd in the file."""
+    return trace_pages.doctor_page(_view(lab, id))
+
+
 @router.get("/findings")
 def findings(lab: LabOf, id: int) -> str:
     """What to do first: a part of the pages, which they fetch where it takes long."""

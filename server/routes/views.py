@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from urllib.parse import urlencode
 
 from perflab.benchmarks.gate import Exit, Finding, GateReport
@@ -103,7 +104,17 @@ def _health(trace: Trace) -> views.Health | None:
     told = trace.summary.get("health")  # traces that came before there was a doctor have none
     if told is None:
         return None
-    findings = [(found["severity"], found["what"], found["advice"]) for found in told["findings"]]
+    findings = [
+        views.HealthFinding(
+            severity=found["severity"],
+            kind=found["kind"],
+            count=found["count"],
+            what=found["what"],
+            advice=found["advice"],
+            examples=list(zip_longest(found["examples"], found.get("moments", ()))),
+        )
+        for found in told["findings"]
+    ]
     return views.Health(verdict=told["verdict"], sentence=told["sentence"], format=told["format"], findings=findings)
 
 

@@ -24,6 +24,7 @@ PAGES: dict[str, Callable[[TraceView], str]] = {
     "gil": trace_pages.gil_page,
     "steps": trace_pages.steps_page,
     "graph": trace_pages.graph_page,
+    "doctor": trace_pages.doctor_page,
 }
 
 
@@ -72,7 +73,7 @@ def test_the_timeline_says_what_is_there(large: Trace) -> None:
 def test_each_page_marks_its_tab_and_leads_to_the_others(name: str, training_trace: MakeTrace) -> None:
     html = PAGES[name](view_of(training_trace()))
     tabs = dict(re.findall(r'<a href="/traces/1(/\w+)?"( aria-current="page")? title="[^"]+\?">', html))
-    assert list(tabs) == ["", "/operators", "/flame", "/memory", "/gil", "/steps", "/graph"]
+    assert list(tabs) == ["", "/operators", "/flame", "/memory", "/gil", "/steps", "/graph", "/doctor"]
     own = "" if name == "timeline" else f"/{name}"
     assert [path for path, current in tabs.items() if current] == [own]
 

@@ -36,6 +36,7 @@ def test_slices_that_cross() -> None:
     assert found.verdict == "usable with care"
     assert found.sentence == "usable with care: 2 slices cross others of the same thread."
     assert found.findings[0].examples == ("'a' at 5 ns on main", "'a' at 15 ns on main")
+    assert found.findings[0].moments == (5, 15)
 
 
 def test_steps_that_straddle_other_slices_are_no_warning() -> None:
@@ -101,9 +102,9 @@ def test_three_examples_are_kept() -> None:
     findings = Findings()
     findings.add("no-time", 2, ["a", "b"])
     findings.add("no-time", 0, ["never"])
-    findings.add("no-time", 2, ["c", "d"])
+    findings.add("no-time", 2, [("c", 7), ("d", 8)])
     (found,) = findings.listed()
-    assert (found.count, found.examples) == (4, ("a", "b", "c"))
+    assert (found.count, found.examples, found.moments) == (4, ("a", "b", "c"), (None, None, 7))
 
 
 CUT = '[{"ph":"X","name":"a","ts":1,"dur":2},{"ph":"X","name":"b","ts":2'

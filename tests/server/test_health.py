@@ -42,13 +42,24 @@ def test_pages_show_the_verdict(client: httpx.Client, files: Files) -> None:
     answer = client.post("/api/v1/uploads", files={"file": ("cut.json", CUT)}, data=data).json()
     page = client.get(f"/traces/{answer['trace']}").text
     assert '<span class="verdict incomplete">incomplete</span>' in page
-    assert "in the middle of the data." in page
+    assert f'href="/traces/{answer["trace"]}/doctor"' in page
     assert "incomplete" in client.get(f"/runs/{answer['run']}").text
+    doctor = client.get(f"/traces/{answer['trace']}/doctor").text
+    assert "in the middle of the data." in doctor and f"/api/v1/traces/{answer['trace']}/repaired" in doctor
     repaired = client.get(f"/api/v1/traces/{answer['trace']}/repaired")
     assert repaired.headers["content-type"] == "application/json"
     again = chrome.read(io.BytesIO(repaired.content))
     assert again.name_of([0]) == ["~/x.py: <f>"]
     assert again.metadata["truncated"] is True
+
+
+def test_examples_lead_to_the_timeline(client: httpx.Client, files: Files) -> None:
+    events = '[{"ph":"X","name":"a","ts":0,"dur":100},{"ph":"X","name":"b","ts":50,"dur":100}]'
+    data = {"project": "demo", "commit": BASE}
+    answer = client.post("/api/v1/uploads", files={"file": ("odd.json", events)}, data=data).json()
+    page = client.get(f"/traces/{answer['trace']}/doctor").text
+    assert f'<a href="/traces/{answer["trace"]}?start=48500&amp;end=51500#timeline"' in page
+    assert "&#39;b&#39; at 50,000 ns on 0" in page
 
 
 def test_the_command_line_says_what_is_wrong(perflab: Perflab, files: Files) -> None:
