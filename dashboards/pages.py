@@ -4,16 +4,20 @@ from collections import Counter
 from collections.abc import Sequence
 from math import log
 
+import plotly.graph_objects as go
 from markupsafe import Markup
 
+from perflab.profiler.analysis.memory import memory_curve
+from perflab.profiler.analysis.steps import steps
 from perflab.profiler.memory_snapshot import Segment
 from perflab.profiler.replay import Replay
 from perflab.profiler.report.section import Section
 
-from . import blockmap, compare, headline, intervals, replay, series, theme
+from . import blockmap, compare, headline, intervals, overlay, replay, series, strips, theme
 from .project_views import Event, GridView, OverviewView, ProjectRow, SeriesListView
 from .rendering import SECTIONS, STATES, render
 from .views import (
+    Choice,
     CompareView,
     GatesView,
     GateView,
@@ -80,30 +84,47 @@ def run_page(view: RunView) -> str:
     return render("run.html", section="Runs", project=view.run.project, view=view)
 
 
-def compare_page(view: CompareView | None) -> str:
-    """Two sides compared; None asks the reader to choose them."""
-    if view is None:
-        return render("compare.html", section="Compare", view=None)
-    changed = view.diff is not None and any(op.self_ns for op in view.diff.ops)
+def choose_page(project: str, choices: Sequence[Choice]) -> str:
+    """What there is to compare, in a project or over all."""
+    return render("choose.html", section="Compare", project=project, choices=choices)
+
+
+def compare_page(view: CompareView) -> str:
+    """Two sides compared."""
+    diff = view.diff
     return render(
         "compare.html",
-        {"ops": compare.figure(view.diff).to_json(validate=False)} if view.diff and changed else {},
+        {key: figure.to_json(validate=False) for key, figure in _overlays(view).items()},
         section="Compare",
         project=view.head.project,
         view=view,
+        swapped=view.swapped,
         headline=headline.compare_sentence(view),
-        stats=headline.compare_stats(view.diff) if view.diff else [],
+        stats=headline.compare_stats(diff) if diff else [],
         **_verdicts(view.verdicts),
-        deltas=compare.rows(view.diff) if view.diff else [],
-        beside=[(line, compare.share(line.ns, view.diff)) for line in view.diff.beside] if view.diff else [],
+        bill=compare.bill(diff) if diff else [],
+        zero=compare.zero(diff) if diff else 0,
+        deltas=compare.rows(diff) if diff else [],
+        different=[fact for fact in view.facts if fact.base != fact.head],
     )
+
+
+def _overlays(view: CompareView) -> dict[str, go.Figure]:
+    if view.traces is None:
+        return {}
+    sides = [(memory_curve(trace), steps(trace), trace.span()) for trace in view.traces]
+    drawn = {
+        "steps": overlay.step_times(sides[0][1], sides[1][1]),
+        "memory": overlay.memory(sides[0], sides[1]),
+    }
+    return {key: figure for key, figure in drawn.items() if figure is not None}
 
 
 def _verdicts(rows: Sequence[VerdictRow]) -> dict[str, object]:
     axis = intervals.axis(rows)
     return {
         "axis": axis,
-        "verdicts": [(row, intervals.mark(row, axis)) for row in rows],
+        "verdicts": [(row, intervals.mark(row, axis), strips.strip(row.base_values, row.head_values)) for row in rows],
         "reasons": [(row.benchmark, row.reason) for row in rows if row.reason],
     }
 

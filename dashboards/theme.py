@@ -153,7 +153,7 @@ def css_variables() -> str:
     def block(palette: Palette) -> str:
         return "".join(f"--{name.replace('_', '-')}:{value};" for name, value in asdict(palette).items())
 
-    fonts = f"--sans:{SANS};--mono:{MONO};"
+    fonts = f"--sans:{SANS};--mono:{MONO};--base-side:{NEUTRAL};--head-side:{ALLOCATED};"
     return (
         f":root{{color-scheme:light dark;{fonts}{block(LIGHT)}}}"
         f"@media (prefers-color-scheme:dark){{:root{{{block(DARK)}}}}}"

@@ -120,7 +120,8 @@ class TraceView:
 
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """One side of a comparison: a commit with its runs that hold results, and the trace that stands for it.
+    """One side of a comparison: a commit with its runs that hold results, and the trace that stands for it; or a run, a
+    machine or a trace, which has a `name`. `address` is where it is looked at.
 
     `trace_name` is what the trace was uploaded as; it and `trace` are None where the side has no trace.
     """
@@ -130,11 +131,19 @@ class Side:
     runs: int | None
     trace: int | None
     trace_name: str | None
+    address: str
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """Its name; of a commit, the beginning of its SHA."""
+        return self.name or self.commit[:8]
 
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictRow:
-    """The verdict on one benchmark: head over base with its interval; values are medians over runs, in `unit`."""
+    """The verdict on one benchmark: head over base with its interval; `base` and `head` are medians over runs, whose
+    values are `base_values` and `head_values` where they are known, all in `unit`."""
 
     benchmark: str
     unit: str
@@ -148,6 +157,27 @@ class VerdictRow:
     base_runs: int
     head_runs: int
     series: str
+    base_values: Sequence[float] = ()
+    head_values: Sequence[float] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """Something around a measurement, on both sides; empty where it is not known."""
+
+    name: str
+    base: str
+    head: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """A kind of things to compare; options are how each is asked for, and its words, the newest first."""
+
+    name: str
+    sentence: str
+    options: Sequence[tuple[str, str]]
+    project: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,10 +216,10 @@ class GateView:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareView:
-    """Two commits or traces side by side; `diff` is None where a side has no trace.
+    """Two of a kind side by side; `diff` and `traces` are None where a side has no trace.
 
     `judged` is false where only traces are compared, so that nothing is said about benchmarks; `warnings` are
-    sentences that a reader must see first.
+    sentences that a reader must see first; `swapped` is the address of head and base the other way.
     """
 
     base: Side
@@ -198,7 +228,10 @@ class CompareView:
     judged: bool
     verdicts: Sequence[VerdictRow]
     diff: TraceDiff | None
+    traces: tuple[Trace, Trace] | None = None
+    facts: Sequence[Fact] = ()
     warnings: Sequence[str] = ()
+    swapped: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

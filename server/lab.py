@@ -195,6 +195,10 @@ class LocalLab:
     def run(self, id: int) -> RunDetail:
         return self._store.run(id)
 
+    def details(self, project: str, commit: str) -> list[RunDetail]:
+        """Every run of a commit (its whole SHA), oldest first, with its results."""
+        return self._store.details(project, commit)
+
     def trace(self, id: int) -> Trace:
         return self._store.trace(id)
 

@@ -8,19 +8,17 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from perflab.dashboards import pages
 from perflab.dashboards.project_views import ProjectRow
-from perflab.dashboards.views import CompareView, GatesView, RunsView
-from perflab.profiler.analysis.diff import diff
+from perflab.dashboards.views import GatesView, RunsView
 
 from ..access.needs import READS
-from ..errors import LabError, NotFound, Refused
+from ..errors import LabError, NotFound
 from ..lab import LocalLab
 from ..schema import Judgement
-from . import project_views, views
+from . import compare_views, project_views, views
 from .deps import GlancesOf, LabOf
 
 RUN_LIMIT = 200
 LATEST_RUNS = 8
-TRACE_PREFIX = "trace:"
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse, dependencies=[READS])
 
@@ -68,43 +66,11 @@ def run(lab: LabOf, id: int) -> str:
 
 
 @router.get("/compare")
-def compare(lab: LabOf, base: str = "", head: str = "", project: str = "") -> str:
-    """Two commits, or two traces given as `trace:7`."""
+def compare(lab: LabOf, glances: GlancesOf, base: str = "", head: str = "", project: str = "") -> str:
+    """Two commits, or two runs, machines or traces given as `run:7`; what there is to choose from without them."""
     if not base and not head:
-        return pages.compare_page(None)
-    given = [side.startswith(TRACE_PREFIX) for side in (base, head)]
-    if all(given):
-        return pages.compare_page(_traces(lab, _trace_id(base), _trace_id(head)))
-    if any(given) or not (base and head):
-        raise Refused("compare takes a base and a head, two commits or two traces: choose both in the list of runs")
-    return pages.compare_page(views.commits_view(lab.compare(base, head, project or None)))
-
-
-def _trace_id(side: str) -> int:
-    number = side.removeprefix(TRACE_PREFIX)
-    if not number.isdecimal():
-        raise Refused(f"{side} names no trace: write {TRACE_PREFIX} and a trace's number")
-    return int(number)
-
-
-def _traces(lab: LocalLab, base: int, head: int) -> CompareView:
-    first, second = lab.trace(base), lab.trace(head)
-    base_run, head_run = lab.run(first.run).run, lab.run(second.run).run
-    warnings = []
-    if base_run.machine.fingerprint != head_run.machine.fingerprint:
-        warnings.append(
-            f"The traces are of different machines ({base_run.machine}; {head_run.machine}), "
-            "so their times cannot be compared; counts and bytes can."
-        )
-    return CompareView(
-        base=views.trace_side(first, base_run),
-        head=views.trace_side(second, head_run),
-        machine=None if warnings else str(head_run.machine),
-        judged=False,
-        verdicts=[],
-        diff=diff(lab.read_trace(base), lab.read_trace(head)),
-        warnings=warnings,
-    )
+        return pages.choose_page(project, compare_views.choices(lab, glances, project))
+    return pages.compare_page(compare_views.comparison(lab, glances, base, head, project or None))
 
 
 @router.get("/series", response_model=None)

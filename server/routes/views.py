@@ -16,7 +16,6 @@ from perflab.profiler.trace import Trace as FullTrace
 from ..errors import NotFound
 from ..lab import DEFAULTS
 from ..schema import (
-    CommitComparison,
     Judgement,
     JudgementDetail,
     Point,
@@ -118,37 +117,9 @@ def _health(trace: Trace) -> views.Health | None:
     return views.Health(verdict=told["verdict"], sentence=told["sentence"], format=told["format"], findings=findings)
 
 
-def commits_view(comparison: CommitComparison) -> views.CompareView:
-    """Two commits compared."""
-    report = comparison.report
-    return views.CompareView(
-        base=_side(comparison.project, comparison.base, report.base.runs, comparison.base_trace),
-        head=_side(comparison.project, comparison.head, report.head.runs, comparison.head_trace),
-        machine=report.machine,
-        judged=True,
-        verdicts=[_verdict(finding, comparison.project) for finding in report.findings],
-        diff=comparison.diff,
-        warnings=_warnings(report),
-    )
-
-
-def _warnings(report: GateReport) -> list[str]:
+def warnings(report: GateReport) -> list[str]:
+    """What a reader of a report must see first."""
     return [*([report.problem] if report.problem else []), *report.notes]
-
-
-def trace_side(trace: Trace, run: Run) -> views.Side:
-    """One side of a comparison of two traces."""
-    return _side(run.project, run.commit, None, trace)
-
-
-def _side(project: str, commit: str, runs: int | None, trace: Trace | None) -> views.Side:
-    return views.Side(
-        project=project,
-        commit=commit,
-        runs=runs,
-        trace=None if trace is None else trace.id,
-        trace_name=None if trace is None else trace.name,
-    )
 
 
 RESULTS = {Exit.PASS: "passed", Exit.REGRESSION: "regression", Exit.COULD_NOT_JUDGE: "could not judge"}
@@ -172,14 +143,15 @@ def gate_view(found: JudgementDetail, compared: bool) -> views.GateView:
     return views.GateView(
         gate=gate_row(found.judgement),
         machine=found.report.machine,
-        notes=_warnings(found.report),
-        verdicts=[_verdict(finding, found.judgement.project) for finding in found.report.findings],
+        notes=warnings(found.report),
+        verdicts=[verdict_row(finding, found.judgement.project) for finding in found.report.findings],
         causes=[(title, causes.headline, cause_lines(causes)) for title, causes in explanations(found.report, str)],
         compared=compared,
     )
 
 
-def _verdict(finding: Finding, project: str) -> views.VerdictRow:
+def verdict_row(finding: Finding, project: str) -> views.VerdictRow:
+    """The verdict on one benchmark."""
     comparison = finding.comparison
     return views.VerdictRow(
         benchmark=title(finding.benchmark),

@@ -24,6 +24,8 @@ PAGES = {
     "/traces/1/graph": "Graph of ba5e.json.gz",
     f"/compare?base={BASE}&head={HEAD}": "4ead4ead against ba5eba5e",
     "/compare?base=trace:1&head=trace:2": "4ead4ead against ba5eba5e",
+    "/compare?base=run:1&head=run:15": "run #15 against run #1, demo",
+    "/compare?project=demo": "Compare",
     "/compare": "Compare",
     "/gates": "Gates",
     "/gates/1": "Gate 1 of demo",
@@ -35,7 +37,7 @@ FIGURES = {
     "/traces/1/memory": 2,
     "/traces/1/gil": 1,
     "/traces/1/steps": 2,
-    f"/compare?base={BASE}&head={HEAD}": 1,
+    f"/compare?base={BASE}&head={HEAD}": 2,
 }
 
 pytestmark = pytest.mark.browser
@@ -73,7 +75,7 @@ def test_empty_lab_says_what_to_do(empty_lab: str, watched: Watched, path: str) 
         ("/gates/99", 404, "the lab has no judgement 99"),
         ("/traces/1?step=99", 404, "the trace has no step 99"),
         ("/traces/one", 422, "id"),
-        ("/compare?base=abcdef0&head=trace:1", 422, "two commits or two traces"),
+        ("/compare?base=abcdef0&head=trace:1", 422, "two commits, runs, machines or traces"),
         (f"/compare?base=fffffff&head={HEAD}", 404, "fffffff"),
         ("/series?project=demo&benchmark=nothing", 404, "nothing"),
     ],

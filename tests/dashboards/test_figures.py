@@ -6,16 +6,28 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from perflab.dashboards import compare, gil, intervals, lifetimes, memory, operators, series, stepchoice, theme
+from perflab.dashboards import (
+    compare,
+    gil,
+    intervals,
+    lifetimes,
+    memory,
+    operators,
+    overlay,
+    series,
+    stepchoice,
+    strips,
+    theme,
+)
 from perflab.dashboards.views import SeriesChange, SeriesPoint, SeriesView, VerdictRow
 from perflab.profiler.analysis.averages import key_averages
 from perflab.profiler.analysis.contention import Convoy, GilThread, gil_threads
-from perflab.profiler.analysis.diff import diff
+from perflab.profiler.analysis.diff import BillLine, TraceDiff, diff
 from perflab.profiler.analysis.gil import gil_waits
 from perflab.profiler.analysis.growth import Growth, Survivor
 from perflab.profiler.analysis.lifetimes import Lifetime, Lifetimes
-from perflab.profiler.analysis.memory import category_curves, memory_curve
-from perflab.profiler.analysis.steps import steps
+from perflab.profiler.analysis.memory import MemoryCurve, category_curves, memory_curve
+from perflab.profiler.analysis.steps import Step, steps
 from perflab.profiler.builder import TraceBuilder
 from perflab.profiler.trace import Trace, Track
 
@@ -132,23 +144,68 @@ def test_op_rows_are_the_averages_with_shares(training_trace: MakeTrace) -> None
     assert rows[0].kernel_share == pytest.approx(averages.rows[0].kernel_ns / averages.rows[0].self_ns)
 
 
-def test_compare_bars_add_up_to_the_change_of_the_step(training_trace: MakeTrace) -> None:
+def test_the_bill_adds_up_to_the_change_of_the_step(training_trace: MakeTrace) -> None:
     difference = diff(training_trace(), training_trace(slow=True, seed=2))
-    bar = compare.figure(difference).data[0]
-    drawn = dict(zip(bar.y, bar.x, strict=True))
-    assert sum(drawn.values()) * 1e6 == pytest.approx(difference.step_ns)
-    for op in difference.ops:
-        assert drawn[op.name] * 1e6 == pytest.approx(op.self_ns)
-    assert bar.marker.color[0] == theme.WORSE
+    bill = compare.bill(difference)
+    assert sum(row.line.ns for row in bill) == pytest.approx(difference.step_ns)
+    assert [abs(row.line.ns) for row in bill[:5]] == sorted((abs(row.line.ns) for row in bill[:5]), reverse=True)
+    assert bill[0].tone == "worse"
+    zero = compare.zero(difference)
+    for row in bill:
+        # A bar reaches from no change to its own, in percent of all that changed.
+        assert (row.left if row.line.ns > 0 else row.left + row.width) == pytest.approx(zero, abs=0.02)
+        assert 0 <= row.left and row.left + row.width <= 100.02
     assert {row.delta.name: row.status for row in compare.rows(difference)}["one_hot"] == "new"
 
 
-def test_compare_gathers_the_small_changes(training_trace: MakeTrace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compare, "BAR_LIMIT", 3)
-    difference = diff(training_trace(), training_trace(slow=True, seed=2))
-    bar = compare.figure(difference).data[0]
-    assert bar.y[3].endswith("other ops")
-    assert sum(bar.x) * 1e6 == pytest.approx(difference.step_ns)
+def test_a_line_of_the_bill_names_its_op_before_those_around_it() -> None:
+    lines = tuple(BillLine("op", name, ns) for name, ns in (("linear > addmm", 3.0), ("add", -1.0), ("mul", 0.0)))
+    difference = TraceDiff(
+        base_step_ns=100,
+        head_step_ns=102,
+        ops=(),
+        peak_bytes_base=0,
+        peak_bytes_head=0,
+        gil_wait_ns_base=0,
+        gil_wait_ns_head=0,
+        bill=lines,
+    )
+    rows = compare.bill(difference)
+    assert [(row.name, row.around, row.share) for row in rows] == [("addmm", "linear", 1.5), ("add", "", None)]
+    assert [(row.left, row.width) for row in rows] == [(25.0, 75.0), (0.0, 25.0)]
+    assert compare.zero(difference) == 25.0
+
+
+def test_memory_of_two_traces_stands_step_below_step(training_trace: MakeTrace) -> None:
+    sides = [(memory_curve(trace), steps(trace), trace.span()) for trace in (training_trace(3), training_trace(5))]
+    drawn = overlay.memory(*sides)
+    assert drawn is not None and [line.name for line in drawn.data] == ["base", "head"]
+    assert drawn.layout.xaxis.range == (0, 5)
+    for line, (curve, found, _) in zip(drawn.data, sides, strict=True):
+        for at, step in enumerate(found):
+            inside = curve.allocated[(curve.time >= step.start) & (curve.time < step.start + step.duration)]
+            shown = line.y[(line.x >= at) & (line.x < at + 1)]
+            assert shown.max() * 2**20 == pytest.approx(inside.max())
+    empty = MemoryCurve(*(np.empty(0, dtype=np.int64),) * 3, -1, 0)
+    assert overlay.memory((empty, [], (0, 1)), sides[1]) is None
+
+
+def test_times_of_steps_are_drawn_beside_each_other() -> None:
+    base, head = (
+        [Step(at, at * 10**7, ns) for at, ns in enumerate(times)] for times in ((10**6, 2 * 10**6), (3 * 10**6,) * 3)
+    )
+    drawn = overlay.step_times(base, head)
+    assert drawn is not None
+    assert [list(box.x) for box in drawn.data] == [[1.0, 2.0], [3.0, 3.0, 3.0]]
+    assert overlay.step_times(base[:1], head) is None
+
+
+def test_strips_put_both_sides_on_one_axis() -> None:
+    drawn = strips.strip([1.0, 1.1], [1.3])
+    assert drawn is not None
+    assert drawn.dots == [(strips.PAD, 6, "base"), (51.7, 6, "base"), (strips.WIDTH - strips.PAD, 16, "head")]
+    assert drawn.medians == [(28.3, 6, "base"), (145.0, 16, "head")]
+    assert strips.strip([], [1.0]) is None
 
 
 def point(commit: str, *values: float, verdict: str = "") -> SeriesPoint:

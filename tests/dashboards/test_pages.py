@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from perflab.dashboards import pages
 from perflab.dashboards.assets import address, assets
-from perflab.dashboards.views import CompareView, RunRow, RunsView, Side
+from perflab.dashboards.views import CompareView, Fact, RunRow, RunsView, Side
 from perflab.profiler.analysis.diff import diff
 from perflab.profiler.trace import Trace
 
@@ -28,7 +28,7 @@ RUN = RunRow(
 
 
 def test_traces_are_compared_without_verdicts(training_trace: MakeTrace) -> None:
-    side = Side(project="demo", commit="a" * 40, runs=None, trace=1, trace_name="trace.json")
+    side = Side(project="demo", commit="a" * 40, runs=None, trace=1, trace_name="trace.json", address="/runs")
     view = CompareView(
         base=side,
         head=side,
@@ -36,11 +36,13 @@ def test_traces_are_compared_without_verdicts(training_trace: MakeTrace) -> None
         judged=False,
         verdicts=[],
         diff=diff(training_trace(), training_trace(slow=True, seed=2)),
+        facts=[Fact(name="CPU", base="this", head="that"), Fact(name="cores", base="2", head="2")],
         warnings=["The traces are of different machines."],
     )
     html = pages.compare_page(view)
     assert "Benchmarks</h2>" not in html
     assert "The traces are of different machines." in html
+    assert "1 of 2 facts differ" in html
     assert re.search(r"the largest parts: matmul \+[\d.]+ ms, one_hot \+", html)
 
 

@@ -110,7 +110,7 @@ def test_dropped_files_are_taken_and_compared(own_lab: str, watched: Watched) ->
     expect(files.nth(0).locator(".verdict")).to_have_text("healthy")
     page.get_by_role("link", name="Compare the two traces").click()
     page.wait_for_url("**/compare?base=trace:1&head=trace:2")
-    assert page.title() == "no commit against no commit, traces · perflab"
+    assert page.title() == "two.json against one.json, traces · perflab"
 
 
 def test_a_broken_file_shows_the_doctor(own_lab: str, watched: Watched) -> None:
