@@ -14,7 +14,7 @@ from .groups import modules
 from .intervals import Cover
 from .ops import KERNELS, OPS, of_category, op_slices, ops
 from .paths import paths
-from .steps import Step, step_names, steps
+from .steps import Step, step_names, steps, usual
 
 TreeOf: TypeAlias = Literal["ops", "stacks", "modules"]
 TREES: tuple[TreeOf, ...] = get_args(TreeOf)
@@ -43,14 +43,15 @@ class TimeTree:
 
 
 def time_tree(trace: Trace, of: TreeOf, step: int | None = None) -> TimeTree:
-    """The tree of a trace's steps, or of the one with that number alone; of the whole trace where it has no steps.
+    """The tree of a trace's usual steps (steps.usual), as the bill of a difference counts them, or of the one with that
+    number alone; of the whole trace where it has no steps.
 
     ops: annotations, nodes, ops and the kernels in them, of the host. stacks: functions of Python. modules: the modules
     that called ops, and the ops in them. Raises ValueError where the tree is unknown.
     """
     if of not in TREES:
         raise ValueError(f"there is no tree of {of!r}; it is one of {', '.join(TREES)}")
-    loop = [one for one in steps(trace) if step in (None, one.number)]
+    loop = usual(steps(trace)) if step is None else [one for one in steps(trace) if one.number == step]
     if of == "modules":
         return _of_modules(trace, loop)
     kept = of_category(trace, (SAMPLED,)) if of == "stacks" else _of_host(trace)

@@ -289,7 +289,8 @@ class Watched:
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
-@pytest.fixture(scope="package")
+# While playwright runs, its event loop runs in this thread: other modules' tests could not have one of their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed: make test installs it")

@@ -55,6 +55,17 @@ def test_one_step_alone() -> None:
     assert paths(tree)["linear/matmul"] == (400, 200, 1)
 
 
+def test_a_step_that_something_held_up_is_left_out() -> None:
+    builder = TraceBuilder()
+    for number in range(6):
+        length = 9_000 if number == 5 else 1_000
+        builder.slice(f"ProfilerStep#{number}", number * 10_000, length, track=MAIN, category="user_annotation")
+        builder.slice("add", number * 10_000, length, track=MAIN, category="cpu_op")
+    tree = time_tree(builder.build(), "ops")
+    assert (tree.steps, paths(tree)) == (5, {"add": (5_000, 5_000, 5)})
+    assert paths(time_tree(builder.build(), "ops", step=5)) == {"add": (9_000, 9_000, 1)}
+
+
 def test_functions_count_as_far_as_they_lie_in_steps() -> None:
     # `run` begins before the first step, and `save` lies between the two.
     assert paths(time_tree(two_steps(), "stacks")) == {"run": (2_000, 1_200, 0), "run/step": (800, 800, 1)}
