@@ -60,6 +60,10 @@ class NarrowedLab(LocalLab):
             raise NotFound(f"the lab has no run {id}; list the runs it has")
         return found
 
+    def details(self, project: str, commit: str) -> list[RunDetail]:
+        self._check(project)
+        return self._lab.details(project, commit)
+
     def trace(self, id: int) -> Trace:
         found = self._lab.trace(id)
         if self._lab.run(found.run).run.project != self._project:
