@@ -6,7 +6,8 @@ is given. On the CPU allocated bytes are counted as tensors ask for them, and bl
 are never given back.
 """
 
-from collections.abc import Iterator
+import pickle
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -124,15 +125,35 @@ def memory_snapshot(device: Any = None) -> list[dict[str, Any]]:
     """The segments as they lie, by address, each with its blocks: PyTorch's keys, and `op` and `module` of each block.
 
     `op` is the op that allocated the block, "" where none did, and `module` the path of the module that called it, ""
-    where no profile recorded then. A segment that grows appears as its stretches that have memory behind them.
+    where no profile recorded then. `frames` begin with the op, and go on with Python's, the innermost first, where a
+    profile with `record_stacks=True` recorded. A segment that grows appears as its stretches that have memory behind
+    them.
     """
-    return [segment for raw in _core.allocator_snapshot(_number(device)) for segment in _stretches(device, raw)]
+    segments = _core.allocator_snapshot(_number(device))
+    stacks = _core.stacks() if any(block[-1] for *_, blocks in segments for block in blocks) else []
+    return [segment for raw in segments for segment in _stretches(device, raw, stacks)]
 
 
-def _stretches(device: Any, raw: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
+def _snapshot(device: Any = None) -> dict[str, Any]:
+    """`memory_snapshot` as PyTorch's function of this name gives it, with no history of what came and went."""
+    return {"segments": memory_snapshot(device), "device_traces": [[] for _ in range(_number(device) + 1)]}
+
+
+def _dump_snapshot(filename: str = "dump_snapshot.pickle", device: Any = None) -> None:
+    """Write `_snapshot` as a pickle, for https://pytorch.org/memory_viz, `perflab memory snapshot` and `replay`."""
+    with open(filename, "wb") as file:
+        pickle.dump(_snapshot(device), file)
+
+
+def _frames(op: str, stack: Sequence[tuple[str, int, str, int]]) -> list[dict[str, Any]]:
+    frames = [{"name": op, "filename": "??", "line": 0}] if op else []
+    return frames + [{"name": name, "filename": file, "line": line} for file, line, name, _ in stack]
+
+
+def _stretches(device: Any, raw: tuple[Any, ...], stacks: list[Any]) -> Iterator[dict[str, Any]]:
     *_, stream, pool, small, expandable, blocks = raw
     stretch: list[dict[str, Any]] = []
-    for address, size, asked, state, module, op in [*blocks, (0, 0, 0, _UNMAPPED, "", "")]:
+    for address, size, asked, state, module, op, stack in [*blocks, (0, 0, 0, _UNMAPPED, "", "", 0)]:
         if state != _UNMAPPED:
             stretch.append(
                 {
@@ -142,7 +163,7 @@ def _stretches(device: Any, raw: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
                     "state": _STATES[state],
                     "op": op,
                     "module": module,
-                    "frames": [],
+                    "frames": _frames(op, stacks[stack - 1] if stack else ()),
                 }
             )
         elif stretch:

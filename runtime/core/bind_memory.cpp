@@ -54,14 +54,15 @@ nb::dict stats(int number) {
   return d;
 }
 
-// [(address, bytes, mapped, stream, pool, small, expandable, [(address, bytes, asked, state, module, op), ...]), ...]
+// [(address, bytes, mapped, stream, pool, small, expandable, [(address, bytes, asked, state, module, op,
+// stack), ...]), ...]
 nb::list snapshot_list(CachingAllocator& a) {
   nb::list segments;
   for (const SegmentState& s : a.snapshot()) {
     nb::list blocks;
     for (const BlockState& b : s.blocks)
-      blocks.append(
-          nb::make_tuple(b.address, b.bytes, b.asked, static_cast<int>(b.state), module_of(b.owner), op_of(b.owner)));
+      blocks.append(nb::make_tuple(b.address, b.bytes, b.asked, static_cast<int>(b.state), module_of(b.owner),
+                                   op_of(b.owner), b.owner.stack));
     segments.append(nb::make_tuple(s.address, s.bytes, s.mapped, s.stream, s.pool, s.small, s.expandable, blocks));
   }
   return segments;

@@ -134,13 +134,16 @@ void CachingAllocator::collect_kept(std::unique_lock<std::mutex>& lock) {
   const KeptBlocks::Collected c = kept_->collect();
   lock.lock();
   const Pool& first = pools_.begin()->second;
-  for (const auto& [home, taken] : {std::pair{&first.small, &c.small}, std::pair{&first.large, &c.large}})
-    count(*home, [t = taken](PoolStats& s) {
-      s.allocation.pass(t->takes, t->takes), s.allocated_bytes.pass(t->bytes, t->bytes);
-      s.active.pass(t->takes, t->takes), s.active_bytes.pass(t->bytes, t->bytes);
-      s.requested_bytes.pass(t->asked, t->asked_before);
-    });
+  count_taken(first.small, c.small), count_taken(first.large, c.large);
   for (Block* b : c.blocks) put_back(b);
+}
+
+void CachingAllocator::count_taken(const FreeBlocks& home, const KeptBlocks::Taken& t) {
+  count(home, [&](PoolStats& s) {
+    s.allocation.pass(t.takes, t.takes), s.allocated_bytes.pass(t.bytes, t.bytes);
+    s.active.pass(t.takes, t.takes), s.active_bytes.pass(t.bytes, t.bytes);
+    s.requested_bytes.pass(t.asked, t.asked_before);
+  });
 }
 
 Block* CachingAllocator::find(const void* address) {

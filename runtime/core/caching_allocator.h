@@ -99,6 +99,7 @@ class CachingAllocator {
     change(stats_.all);
     change(home.small ? stats_.small_pool : stats_.large_pool);
   }
+  void count_taken(const FreeBlocks& home, const KeptBlocks::Taken&);
   void count_segment(const Segment&, int sign);
   void count_reserved(Segment&, int64_t bytes);
 

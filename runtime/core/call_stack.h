@@ -8,8 +8,7 @@ namespace perflab {
 
 inline uint32_t (*stack_of_thread)() = nullptr;  // gives the number, 0 where there is none
 
-inline void record_stack(int64_t t0) {
-  const uint32_t number = stack_of_thread();
+inline void record_stack(int64_t t0, uint32_t number = stack_of_thread()) {
   if (!number) return;
   Event& e = next_event();
   e = Event{};

@@ -2,13 +2,14 @@
 
 #include <cstdio>
 
+#include "call_stack.h"
 #include "device.h"
 #include "op.h"
 #include "recorder.h"
 
 namespace perflab {
 
-Owner current_owner() { return {current_scope, current_op}; }
+Owner current_owner() { return {current_scope, current_op, stack_of_thread ? stack_of_thread() : 0}; }
 
 std::string module_of(Owner o) { return o.scope ? interned().at(o.scope) : ""; }
 

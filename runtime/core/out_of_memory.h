@@ -12,10 +12,11 @@ namespace perflab {
 struct Owner {         // who asked for a block
   uint32_t scope = 0;  // interned module path
   uint32_t op = 0;     // its id + 1; 0: no op
+  uint32_t stack = 0;  // number of Python's, where stacks are recorded
   bool operator<(const Owner& o) const { return std::tie(scope, op) < std::tie(o.scope, o.op); }
 };
 
-constexpr Owner kSlabs{0, UINT32_MAX};                  // memory that small blocks of the host are carved from
+constexpr Owner kSlabs{0, UINT32_MAX, 0};               // memory that small blocks of the host are carved from
 inline constinit thread_local uint32_t current_op = 0;  // as an Owner's, while an op allocates
 Owner current_owner();
 std::string module_of(Owner);

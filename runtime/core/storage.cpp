@@ -42,7 +42,8 @@ void record_memory(EventKind kind, const Storage* s) {
     e.flags |= static_cast<uint16_t>(s->block->segment->home->pool << 8);
     e.sequence = static_cast<uint64_t>(device(s->device).stream_number(s->stream));
   }
-  if (kind == EventKind::kAlloc && stack_of_thread) record_stack(now);
+  if (kind == EventKind::kAlloc && stack_of_thread)
+    s->block ? record_stack(now, s->block->owner.stack) : record_stack(now);
 }
 
 void record_use(const Storage* s, MemoryUse use, uint32_t scope) {

@@ -1,14 +1,17 @@
 """runtime.memory on the host. What counts for the whole process is asked in processes of its own."""
 
+import pickle
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from perflab import runtime as rt
 from perflab.profiler import profile
+from perflab.profiler.memory_snapshot import read
 from perflab.runtime import memory
 from perflab.runtime.errors import ArgumentError, OutOfMemoryError
 
@@ -230,3 +233,27 @@ def test_events_tell_size_device_pool_and_stream() -> None:
         "3 4000 4096 pool stream",
         "4 4000 4096 pool stream",
     ]
+
+
+def make_named_block(device: str) -> rt.Tensor:
+    return rt.ones(3 * MIB // 4, device=device) * 2
+
+
+@pytest.mark.parametrize("device", ["cpu", "sim:5"])
+def test_a_snapshots_blocks_have_the_op_and_pythons_stack(device: str, tmp_path: Path) -> None:
+    with profile(record_stacks=True):
+        x = make_named_block(device)
+    y = x * 3  # no stacks are recorded now
+    memory._dump_snapshot(str(tmp_path / "snapshot.pickle"), device)
+    snapshot = pickle.loads((tmp_path / "snapshot.pickle").read_bytes())
+    assert snapshot["segments"] == memory.memory_snapshot(device)
+    assert len(snapshot["device_traces"]) > snapshot["segments"][0]["device"]
+    blocks = {block["address"]: block for segment in snapshot["segments"] for block in segment["blocks"]}
+    header = 64 if device == "cpu" else 0
+    op, python, *outer = blocks[x.data_ptr() - header]["frames"]
+    line = make_named_block.__code__.co_firstlineno + 1
+    assert op == {"name": "mul", "filename": "??", "line": 0}
+    assert python == {"name": "make_named_block", "filename": __file__, "line": line}
+    assert outer[0]["name"] == "test_a_snapshots_blocks_have_the_op_and_pythons_stack"
+    assert blocks[y.data_ptr() - header]["frames"] == [op]
+    assert any(block.op == "mul" for segment in read(tmp_path / "snapshot.pickle") for block in segment.blocks)

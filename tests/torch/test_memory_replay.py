@@ -35,3 +35,15 @@ def test_of_the_cpu(tmp_path: Path) -> None:
     assert grown.peak_reserved == 42 << 20, "two steps of 20 MiB, and one of 2 MiB"
     assert ours.peak_allocated == grown.peak_allocated < 37 << 20
     assert np.all(ours.reserved >= ours.allocated)
+
+
+def test_torchs_own_viewer_reads_our_snapshot(tmp_path: Path) -> None:
+    from torch.cuda import _memory_viz
+
+    from perflab import runtime as rt
+
+    held = rt.ones(3 << 20, device="sim:6") * 2
+    snapshot = rt.memory._snapshot("sim:6")
+    assert "segments: 2\ntotal_reserved: 24.0MiB\ntotal_allocated: 12.0MiB" in _memory_viz.segsum(snapshot)
+    assert "mul" in _memory_viz.segment_plot(snapshot, device=rt.device("sim:6").number)
+    del held
