@@ -62,6 +62,17 @@ def summary(segments: Sequence[Segment]) -> str:
     return f"{count}, {units.size(reserved)} reserved, {units.size(used)} in use ({share})"
 
 
+def fragments(segments: Sequence[Segment]) -> str:
+    """How much of the segments is free, and how large the largest free piece is, in one line."""
+    free = [block.bytes for segment in segments for block in segment.blocks if block.state == "free"]
+    if not free:
+        return "nothing is free between the blocks"
+    whole = sum(segment.bytes for segment in segments)
+    pieces = f"{units.whole(len(free))} pieces" if len(free) > 1 else "1 piece"
+    part = f"{units.size(sum(free))} ({units.share(sum(free) / whole)})"
+    return f"{part} of where blocks were is free, in {pieces}; the largest is {units.size(max(free))}"
+
+
 def _legend(y: int) -> str:
     x, parts = _LABEL, []
     for word, colour in _LEGEND:

@@ -5,16 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
+from markupsafe import Markup
 
+from perflab.profiler.analysis.addresses import segments_at_peak
 from perflab.profiler.analysis.groups import GroupBy
 from perflab.profiler.analysis.growth import growth
 from perflab.profiler.analysis.lifetimes import lifetimes
-from perflab.profiler.analysis.memory import category_curves, memory_peak
+from perflab.profiler.analysis.memory import category_curves, memory_peak, memory_snapshot
 from perflab.profiler.analysis.steps import Step
 from perflab.profiler.analysis.trees import TREES, TreeOf
 from perflab.profiler.ceilings import Ceilings
 
-from . import doctor, gil, graph, memory, operators, stepchoice, stepfigures
+from . import blockmap, doctor, gil, graph, memory, operators, stepchoice, stepfigures
 from . import lifetimes as lifetimes_figure
 from .cards import cards, findings
 from .errors import StepNotFound
@@ -22,6 +24,7 @@ from .rendering import in_script, render
 from .study import Study, study
 from .views import TraceView
 
+ALIVE_LIMIT = 50
 Figures = Mapping[str, go.Figure | None]
 
 
@@ -115,7 +118,7 @@ def memory_page(view: TraceView) -> str:
         else None,
         "lifetimes": None if longest is None else lifetimes_figure.figure(longest, found.span[0]),
     }
-    grown = growth(trace, known)
+    grown, segments = growth(trace, known), segments_at_peak(trace, known)
     return _page(
         "memory",
         view,
@@ -125,6 +128,9 @@ def memory_page(view: TraceView) -> str:
         lifetimes_note="" if longest is None else lifetimes_figure.note(longest),
         leak=memory.leak_note(grown),
         survivors=grown.survivors,
+        alive=memory_snapshot(trace, known=known)[:ALIVE_LIMIT],
+        map=Markup(blockmap.svg(segments)) if segments else "",
+        map_note=blockmap.fragments(segments) if segments else "",
         begin=found.span[0],
     )
 
@@ -135,7 +141,7 @@ def gil_page(view: TraceView) -> str:
     return _page(
         "gil",
         view,
-        {"gil": gil.figure(trace, found.waits, found.span) if found.waits else None},
+        {"gil": gil.figure(trace, found.waits, found.span) if any(wait.wait_ns for wait in found.waits) else None},
         note=gil.note(trace, found.threads),
         rows=gil.rows(trace, found.threads, found.span_ns),
         blocked=gil.blocked_rows(trace, found.blocked),

@@ -90,3 +90,11 @@ def test_names_are_text() -> None:
 def test_nothing_at_all() -> None:
     assert blockmap.summary([]) == "0 segments, 0 B reserved, 0 B in use (0.0 %)"
     assert drawn() == []
+
+
+def test_free_pieces_are_summed_up() -> None:
+    torn = segment((MIB, 0, "free"), (MIB, MIB, "allocated"), (2 * MIB, 0, "free"))
+    assert blockmap.fragments([torn, segment((MIB, MIB, "allocated"))]) == (
+        "3.00 MiB (60.0 %) of where blocks were is free, in 2 pieces; the largest is 2.00 MiB"
+    )
+    assert blockmap.fragments([segment((MIB, MIB, "allocated"))]) == "nothing is free between the blocks"
