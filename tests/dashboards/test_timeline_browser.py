@@ -180,13 +180,85 @@ def test_all_that_is_shown_is_a_table_too(lab: str, watched: Watched) -> None:
 def test_band_folds_and_the_address_says_so(lab: str, watched: Watched) -> None:
     page = watched.visit(f"{lab}/traces/1")
     band = page.get_by_role("button", name="main", exact=True)
-    before = page.locator(".content").bounding_box()
+    before = page.locator(".rows .content").bounding_box()
     band.press("Enter")
     expect(band).to_have_attribute("aria-expanded", "false")
-    after = page.locator(".content").bounding_box()
+    after = page.locator(".rows .content").bounding_box()
     assert before is not None and after is not None
     assert after["height"] == before["height"] - 4 * 18
     assert asked(page)["folded"] == "0"
+
+
+def test_bands_are_pinned_and_processes_closed(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1")
+    kept = page.locator(".pinned")
+    expect(kept).to_be_hidden()
+    page.get_by_role("button", name="Pin main: GIL").press("Enter")
+    expect(kept).to_be_visible()
+    expect(kept.locator(".band")).to_have_text(["main: GIL"])
+    assert asked(page)["pinned"] == "1"
+    drawn = "() => document.querySelector('.pinned canvas').toDataURL()"
+    watched.settle()
+    picture = page.evaluate(drawn)
+    watched.visit(page.url)
+    expect(kept.locator(".band")).to_have_text(["main: GIL"])
+    assert page.evaluate(drawn) == picture
+    kept.get_by_role("button", name="Pin main: GIL").press("Enter")
+    expect(kept).to_be_hidden()
+    assert "pinned" not in asked(page)
+
+
+def test_marks_are_kept_in_the_address(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1?find=adamw")
+    expect(page.locator(".slice h3")).to_have_text("adamw")
+    watched.settle()
+    marks = page.locator(".marks li")
+    page.locator(".rows").focus()
+    page.keyboard.press("m")
+    expect(marks).to_have_count(1)
+    own = detail(page, asked(page)["slice"])["slice"]
+    assert isinstance(own, dict)
+    assert asked(page)["marks"] == f"{own['start']}~{own['start'] + own['duration']}"
+    page.keyboard.press("Escape")
+    page.keyboard.press("0")
+    page.keyboard.press("m")  # nothing is selected: the middle of what is shown
+    expect(marks).to_have_count(2)
+    length = json.loads(page.locator("#timeline-data").text_content() or "")["length"]
+    said = asked(page)["marks"].split(".")
+    assert len(said) == 2 and abs(min(int(each) for each in said if "~" not in each) - length / 2) <= 1
+    lasting = marks.filter(has_text="lasts")
+    expect(lasting).to_have_count(1)
+    page.keyboard.press("n")
+    start, end = stretch(page)
+    assert end - start == pytest.approx(2 * own["duration"], rel=0.01)
+    page.keyboard.press("Shift+N")
+    low, high = stretch(page)
+    assert ((low + high) / 2, high - low) == pytest.approx((length / 2, end - start), rel=0.01)
+    lasting.get_by_role("button").first.click()
+    assert stretch(page) == pytest.approx((start, end), abs=1)
+    watched.visit(page.url)
+    expect(marks).to_have_count(2)
+    page.get_by_role("button", name="Forget mark 2").click()
+    page.get_by_role("button", name="Forget mark 1").click()
+    expect(page.locator(".marks")).to_be_hidden()
+    assert "marks" not in asked(page)
+
+
+def test_a_drag_from_a_free_place_sums_a_stretch(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1")
+    before = stretch_of_window(page)
+    box = page.locator("canvas.slices").bounding_box()
+    assert box is not None
+    free = box["y"] + box["height"] - 2  # below the last counter
+    page.mouse.move(box["x"] + 100, free)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 300, box["y"] + 8, steps=4)
+    page.mouse.up()
+    expect(page.locator(".totals h3")).to_contain_text("slices of")
+    assert stretch(page) == pytest.approx(before, abs=1)
+    start, end = (int(each) for each in asked(page)["marked"].split("~")[:2])
+    scale = (before[1] - before[0]) / box["width"]
+    assert (start - before[0], end - before[0]) == pytest.approx((100 * scale, 300 * scale), rel=0.02)
 
 
 def test_an_address_with_a_name_finds_its_slices(lab: str, watched: Watched) -> None:

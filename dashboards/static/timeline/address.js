@@ -1,4 +1,4 @@
-// The view in the page's address: ?start&end&slice&find&marked&folded, so that a copied address shows the same.
+// The view in the page's address: ?start&end&slice&find&marked&marks&folded&pinned&closed, so that a copied address shows the same.
 
 const PAUSE = 250; // ms; browsers refuse to write addresses often
 
@@ -12,6 +12,9 @@ export function read(search, length) {
     slice: numberOf(query.get("slice")),
     find: query.get("find") ?? "",
     folded: numbers(query.get("folded")),
+    pinned: numbers(query.get("pinned")),
+    closed: numbers(query.get("closed")),
+    marks: stretches(query.get("marks")),
     marked: numberOf(to) > numberOf(from) ? { start: Number(from), end: Number(to), bands: bands ? numbers(bands) : null } : null,
   };
 }
@@ -23,7 +26,7 @@ export class Address {
   constructor(view, onWritten) {
     this.view = view;
     this.onWritten = onWritten;
-    for (const name of ["move", "select", "mark", "find", "fold"]) view.addEventListener(name, () => this.#later());
+    for (const name of ["move", "select", "mark", "marks", "find", "fold"]) view.addEventListener(name, () => this.#later());
   }
 
   #later() {
@@ -33,7 +36,7 @@ export class Address {
   }
 
   #write() {
-    const { goal, selected, marked, find, folded } = this.view;
+    const { goal, selected, marked, marks, find, folded, pinned, closed } = this.view;
     const query = new URLSearchParams(window.location.search);
     const parts = {
       start: Number(goal.start.toFixed(2)),
@@ -41,7 +44,10 @@ export class Address {
       slice: selected?.slice.slice,
       find: find || undefined,
       marked: marked && [marked.start, marked.end, ...(marked.bands ? [marked.bands.join(".")] : [])].join("~"),
-      folded: folded.size ? [...folded].join(".") : undefined,
+      marks: marks.map(({ start, end }) => (end > start ? `${start}~${end}` : start)).join(".") || undefined,
+      folded: [...folded].join(".") || undefined,
+      pinned: [...pinned].join(".") || undefined,
+      closed: [...closed].join(".") || undefined,
     };
     for (const [name, value] of Object.entries(parts)) {
       if (value === undefined || value === null) query.delete(name);
@@ -59,4 +65,11 @@ function numberOf(text) {
 
 function numbers(text) {
   return (text ?? "").split(".").filter((each) => /^\d+$/.test(each)).map(Number);
+}
+
+function stretches(text) {
+  return (text ?? "").split(".").flatMap((each) => {
+    const [start, end] = each.split("~").map((part) => (/^\d+$/.test(part) ? Number(part) : null));
+    return start === null || end === null ? [] : [{ start, end: end ?? start }];
+  });
 }

@@ -16,7 +16,7 @@ const MOVES = {
 export function listen(panel, view, acts) {
   panel.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const key = event.key.length === 1 && !acts[event.key] ? event.key.toLowerCase() : event.key;
     const isPressing = event.target.matches("button, a") && (key === "Enter" || key === " ");
     if (isPressing || !(MOVES[key] ?? acts[key])) return;
     event.preventDefault();

@@ -1,23 +1,22 @@
 // The timeline of the trace page: reads what the page says, and ties view, tiles, canvases and panels together.
 
 import { Address, read } from "./address.js";
-import { nameBands } from "./bands.js";
 import { themeColours } from "./colours.js";
 import { Details } from "./details.js";
 import { listen } from "./keys.js";
-import { layOut, rowAt } from "./layout.js";
-import { Pointer } from "./pointer.js";
-import { Rows } from "./rows.js";
+import { processOf } from "./layout.js";
+import { Marks } from "./marks.js";
+import { Pane } from "./pane.js";
 import { Overview, Ruler } from "./ruler.js";
 import { Search } from "./search.js";
 import { Tiles } from "./tiles.js";
 import { Totals } from "./totals.js";
-import { duration, size, whole } from "./units.js";
+import { duration } from "./units.js";
 import { View } from "./view.js";
 
 const data = JSON.parse(document.getElementById("timeline-data").textContent);
 const panel = document.getElementById("timeline-panel");
-const [scroller, gutter, tip, status, fault] = [".rows", ".gutter", ".tip", "[role=status]", ".fault"].map((name) =>
+const [scroller, kept, tip, status, fault] = [".rows", ".pinned", ".tip", "[role=status]", ".fault"].map((name) =>
   panel.querySelector(name),
 );
 const canvasOf = (name) => panel.querySelector(`canvas.${name}`);
@@ -25,12 +24,15 @@ const canvasOf = (name) => panel.querySelector(`canvas.${name}`);
 const asked = read(window.location.search, data.length);
 const first = asked.stretch ?? data.window;
 const view = new View(data.length, first.start, first.end);
-asked.folded.forEach((place) => view.folded.add(place));
+for (const set of ["folded", "pinned", "closed"]) asked[set].forEach((place) => view[set].add(place));
+view.marks = asked.marks;
 view.find = asked.find;
 view.marked = asked.marked;
 
 const tiles = new Tiles(data.address, data.length);
-const rows = new Rows(canvasOf("slices"), view, tiles, data.bands);
+const acting = { select, leave: () => choose(null), mark: (start, end, bands) => mark({ start, end, bands }), changed: redraw };
+const [all, pinned] = [scroller, kept].map((element) => new Pane(element, view, tiles, data.bands, tip, acting));
+const { rows } = all;
 const ruler = new Ruler(canvasOf("ruler"), view, data.steps);
 const overview = new Overview(canvasOf("overview"), view, tiles, data.bands.reduce((sum, band) => sum + band.rows, 0));
 
@@ -58,8 +60,8 @@ function redraw() {
   delete panel.dataset.settled;
   requestAnimationFrame(() => {
     isScheduled = false;
-    rows.top = scroller.scrollTop;
-    for (const drawn of [rows, ruler, overview]) drawn.draw();
+    for (const drawn of [all, ruler, overview]) drawn.draw();
+    if (!kept.hidden) pinned.draw();
     const isWhole = !view.moving && tiles.has(view.start, view.end, rows.width);
     if (isWhole && address.isWritten) settle();
   });
@@ -77,15 +79,14 @@ function fetchTiles() {
 }
 
 function arrange() {
-  rows.layout = layOut(data.bands, view.folded);
-  scroller.firstElementChild.style.height = `${rows.layout.height}px`;
-  scroller.style.setProperty("--content", `${rows.layout.height}px`);
-  nameBands(gutter, data.bands, rows.layout, view);
+  all.arrange();
+  kept.hidden = !view.pinned.size;
+  pinned.arrange(view.pinned);
   redraw();
 }
 
 function paint() {
-  for (const drawn of [rows, ruler, overview]) drawn.colours = themeColours();
+  for (const drawn of [rows, pinned.rows, ruler, overview]) drawn.colours = themeColours();
   redraw();
 }
 
@@ -93,7 +94,7 @@ view.addEventListener("move", () => {
   fetchTiles();
   redraw();
 });
-for (const name of ["select", "mark", "find"]) view.addEventListener(name, redraw);
+for (const name of ["select", "mark", "marks", "find"]) view.addEventListener(name, redraw);
 view.addEventListener("fold", arrange);
 tiles.addEventListener("tile", () => {
   fault.textContent = "";
@@ -129,14 +130,13 @@ function choose(detail) {
 
 function reveal(slice, near) {
   view.showSlice(slice, near);
-  if (!rows.layout.rows[slice.row]) {
+  if (!all.layout.rows[slice.row]) {
     const place = data.bands.findIndex(({ first_row: row, rows: count }) => slice.row >= row && slice.row < row + count);
     view.folded.delete(place);
+    view.closed.delete(processOf(data.bands, place));
     view.tell("fold");
   }
-  const { y, height } = rows.layout.rows[slice.row];
-  if (y < scroller.scrollTop) scroller.scrollTop = y - 30;
-  else if (y + height > scroller.scrollTop + scroller.clientHeight) scroller.scrollTop = y + height + 30 - scroller.clientHeight;
+  all.reveal(slice.row);
 }
 
 function forget() {
@@ -145,6 +145,8 @@ function forget() {
   else if (view.selected) choose(null);
   else search.clear();
 }
+
+const marks = new Marks(panel.querySelector(".marks"), view);
 
 // ---- the marked stretch
 
@@ -171,13 +173,6 @@ async function sum() {
   if (answer && view.marked === marked) totals.show(answer);
 }
 
-function markBetween(one, other) {
-  const times = [rows.time(one.x), rows.time(other.x)].sort((a, b) => a - b).map(Math.round);
-  const [low, high] = [one.y, other.y].map((y) => y + rows.top).sort((a, b) => a - b);
-  const bands = rows.layout.bands.flatMap(({ y, height }, place) => (y <= high && y + height >= low ? [place] : []));
-  if (times[1] > times[0]) mark({ start: Math.max(times[0], 0), end: times[1], bands: bands.length ? bands : null });
-}
-
 const markView = () => mark({ start: Math.round(view.goal.start), end: Math.round(view.goal.end), bands: null });
 
 function markSlice() {
@@ -187,47 +182,6 @@ function markSlice() {
 }
 
 // ---- pointer, keys, buttons
-
-function hover(at) {
-  const found = rows.at(at.x, at.y);
-  const value = found ? null : rows.valueAt(at.x, at.y);
-  rows.hovered = found;
-  rows.canvas.style.cursor = found ? "pointer" : "";
-  tip.hidden = !found && !value;
-  if (found) {
-    const merged = found.count > 1;
-    tip.textContent = merged
-      ? `${whole(found.count)} slices, ${duration(found.busy)} in all; the longest: ${found.name}`
-      : `${found.name} · ${duration(found.duration)} · ${found.word}`;
-  } else if (value) tip.textContent = `${data.bands[rows.layout.rows[value.row].band].label}: ${size(value.value)}`;
-  if (!tip.hidden) {
-    const room = rows.width - tip.offsetWidth - 4;
-    tip.style.left = `${rows.canvas.offsetLeft + Math.max(Math.min(at.x + 12, room), 0)}px`;
-    tip.style.top = `${scroller.offsetTop + at.y + (at.y > scroller.clientHeight - 60 ? -34 : 16)}px`;
-  }
-  redraw();
-}
-
-function leave() {
-  rows.hovered = null;
-  tip.hidden = true;
-  redraw();
-}
-
-new Pointer(rows, scroller, view, {
-  hover,
-  leave,
-  mark: markBetween,
-  click: ({ x, y }) => {
-    const found = rows.at(x, y);
-    if (found) select(found, true);
-    else if (rowAt(rows.layout, y + rows.top) < 0 || view.selected) choose(null);
-  },
-  open: ({ x, y }) => {
-    const found = rows.at(x, y);
-    if (found) select(found, false);
-  },
-});
 
 function dragOn(canvas, act) {
   let from = null;
@@ -246,7 +200,8 @@ dragOn(overview.canvas, (_, x) => {
   view.show(middle - view.span / 2, middle + view.span / 2, true);
 });
 dragOn(ruler.canvas, (from, x) => {
-  if (Math.abs(x - from) > 3) markBetween({ x: from, y: -1e9 }, { x, y: 1e9 });
+  const [start, end] = [from, x].map((at) => Math.max(Math.round(rows.time(at)), 0)).sort((a, b) => a - b);
+  if (Math.abs(x - from) > 3) mark({ start, end, bands: null });
 });
 ruler.canvas.addEventListener("click", ({ offsetX, offsetY }) => {
   const step = view.marked && panel.classList.contains("has-totals") ? null : ruler.stepAt(offsetX, offsetY);
@@ -257,7 +212,10 @@ const flow = (side) => view.selected?.[side][0] && select(view.selected[side][0]
 const beside = (side) => view.selected?.[side] && select(view.selected[side]);
 const acts = {
   f: () => view.selected && select(view.selected.slice, false),
-  m: markSlice,
+  m: () => marks.toggle(),
+  n: () => marks.step(1),
+  N: () => marks.step(-1),
+  r: markSlice,
   t: markView,
   "[": () => flow("causes"),
   "]": () => flow("effects"),

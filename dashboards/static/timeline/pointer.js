@@ -1,9 +1,10 @@
-// Mouse, pen and touch: drag moves, Shift and drag marks, Ctrl and wheel or two fingers zoom, a click selects.
+// Mouse, pen and touch: a drag moves; with Shift, or with the mouse from a free place, it marks; Ctrl and wheel or two
+// fingers zoom, a click selects.
 
 const CLICK = 4; // px that a click may move
 const WHEEL = 0.0022;
 
-// Calls `on` = { hover, leave, click, open, mark } with points of the canvas.
+// Calls `on` = { hover, leave, click, open, mark, isFree } with points of the canvas.
 export class Pointer {
   #down = new Map(); // by pointer: { x, y } where it is, and where it was pressed
   #act = null; // what a drag does: "move", "mark", "pinch"
@@ -30,7 +31,8 @@ export class Pointer {
     const at = this.#at(event);
     this.rows.canvas.setPointerCapture(event.pointerId);
     this.#down.set(event.pointerId, { ...at, pressed: at });
-    this.#act = this.#down.size > 1 ? "pinch" : event.shiftKey ? "mark" : "move";
+    const marks = event.shiftKey || (event.pointerType === "mouse" && this.on.isFree(at));
+    this.#act = this.#down.size > 1 ? "pinch" : marks ? "mark" : "move";
     if (event.shiftKey) event.preventDefault(); // no text is selected
   }
 
@@ -40,14 +42,22 @@ export class Pointer {
     if (!own) return this.on.hover(at);
     const others = [...this.#down.values()].filter((other) => other !== own);
     if (this.#act === "pinch" && others.length) this.#pinch(own, at, others[0]);
-    else if (this.#act === "mark") this.on.mark(own.pressed, at);
+    else if (this.#act === "mark") this.#mark(own, at);
     else if (this.#act === "move") this.#drag(own, at, event.pointerType);
     Object.assign(own, at);
   }
 
+  #isDragged(own, at) {
+    own.dragged ||= Math.hypot(at.x - own.pressed.x, at.y - own.pressed.y) >= CLICK;
+    return own.dragged;
+  }
+
+  #mark(own, at) {
+    if (this.#isDragged(own, at)) this.on.mark(own.pressed, at);
+  }
+
   #drag(own, at, kind) {
-    if (!own.dragged && Math.hypot(at.x - own.pressed.x, at.y - own.pressed.y) < CLICK) return;
-    own.dragged = true;
+    if (!this.#isDragged(own, at)) return;
     this.on.leave();
     this.view.pan((own.x - at.x) / this.rows.width, true);
     if (kind === "mouse") this.scroller.scrollTop += own.y - at.y;

@@ -49,6 +49,7 @@ export class Rows {
       }
     });
     this.#drawCurveHeads(shown, pieces);
+    this.#drawMarks(height);
     this.#drawMark(height);
     this.#drawOutline(this.hovered, this.colours.muted, 1);
     if (this.view.selected) {
@@ -119,7 +120,7 @@ export class Rows {
 
   #drawGround(width, height) {
     const { context, colours, layout, top } = this;
-    layout.bands.forEach((band, place) => {
+    layout.bands.filter(Boolean).forEach((band, place) => {
       if (place % 2) return;
       context.fillStyle = colours.raised;
       context.fillRect(0, band.y - top - 3, width, band.height + 6);
@@ -216,12 +217,26 @@ export class Rows {
     }
   }
 
+  #drawMarks(height) {
+    const { context, colours } = this;
+    context.fillStyle = colours.accent;
+    for (const { start, end } of this.view.marks) {
+      const [x0, x1] = [this.x(start), this.x(end)];
+      if (x1 < 0 || x0 > this.width) continue;
+      context.globalAlpha = 0.08;
+      context.fillRect(x0, 0, x1 - x0, height);
+      context.globalAlpha = 0.7;
+      for (const x of new Set([Math.round(x0), Math.round(x1)])) context.fillRect(x, 0, 1, height);
+    }
+    context.globalAlpha = 1;
+  }
+
   #drawMark(height) {
     const { marked } = this.view;
     if (!marked) return;
     const { context, colours } = this;
     const [x0, x1] = [this.x(marked.start), this.x(marked.end)];
-    const bands = this.layout.bands.filter((_, place) => !marked.bands || marked.bands.includes(place));
+    const bands = this.layout.bands.filter((band, place) => band && (!marked.bands || marked.bands.includes(place)));
     context.globalAlpha = 0.16;
     context.fillStyle = colours.accent;
     for (const band of bands) context.fillRect(x0, band.y - this.top - 3, Math.max(x1 - x0, 1), band.height + 6);

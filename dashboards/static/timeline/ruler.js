@@ -31,6 +31,8 @@ export class Overview {
     context.strokeStyle = this.colours.accent;
     context.lineWidth = 1.5;
     context.strokeRect(Math.max(x0, 1), 0.75, Math.min(wide, width - 2), height - 1.5);
+    context.fillStyle = this.colours.accent;
+    for (const { start } of this.view.marks) context.fillRect(Math.round(start * scale) - 1, 0, 2, height);
   }
 
   #paint(pieces, width, height, ratio) {
@@ -77,6 +79,21 @@ export class Ruler {
       context.fillText(moment(time, step, view.end), x + 4, middle + 0.5);
     }
     this.#drawSteps(context, width, height);
+    this.#drawFlags(context, width);
+  }
+
+  #drawFlags(context, width) {
+    const { colours, view } = this;
+    view.marks.forEach(({ start }, place) => {
+      const x = Math.round(((start - view.start) / view.span) * width);
+      if (x < -20 || x > width) return;
+      const text = String(place + 1);
+      const wide = context.measureText(text).width + 8;
+      context.fillStyle = colours.accent;
+      context.fillRect(x, 0, wide, 14);
+      context.fillStyle = colours.panel;
+      context.fillText(text, x + 4, 7.5);
+    });
   }
 
   // The step at a point, null where there is none.

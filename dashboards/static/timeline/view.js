@@ -1,5 +1,5 @@
-// What the timeline shows: a stretch of time, the selected slice, the marked stretch, the name looked for, what is folded.
-// Times are ns since the trace's first moment. Events: "move", "select", "mark", "find", "fold".
+// What the timeline shows: a stretch of time, the selected slice, the marked stretch, marks, the name looked for, what is
+// folded. Times are ns since the trace's first moment. Events: "move", "select", "mark", "marks", "find", "fold".
 
 const SHORTEST = 20;
 const EASE = 55; // ms
@@ -17,7 +17,11 @@ export class View extends EventTarget {
     this.selected = null; // the detail of a slice
     this.marked = null; // { start, end, tracks: null or numbers }
     this.find = "";
+    this.marks = []; // { start, end } in time
     this.folded = new Set(); // places of bands
+    this.pinned = new Set(); // places of bands
+    this.closed = new Set(); // places of the first bands of processes
+    this.pointed = null; // the moment under the pointer, if it is over the rows
   }
 
   get span() {
