@@ -14,11 +14,6 @@ from perflab.profiler.trace_tables import TRACE_TABLES
 
 ROOT = Path(__file__).parents[2]
 STEP = ROOT / "tests/data/traces/torch_step.json"
-QUESTIONS = re.findall(
-    r"^```sql\n(.*?)^```$",
-    (ROOT / "docs/sql.md").read_text(encoding="utf-8").split("## Over a trace")[1].split("## Over a lab")[0],
-    re.MULTILINE | re.DOTALL,
-)
 
 
 OUTER = {"n": 2**60 + 1, "shape": [2, 3], "t": "x"}
@@ -87,14 +82,6 @@ def test_a_long_answer_is_cut() -> None:
     assert not Database(Limits(rows=3)).ask("select * from range(3)").cut
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_the_questions_of_the_docs(question: str) -> None:
-    database = Database()
-    database.add_trace(chrome.read(STEP))
-    assert database.ask(question).columns
-    assert len(QUESTIONS) == 9
-
-
 def test_the_docs_tell_the_columns() -> None:
     text = (ROOT / "docs/sql.md").read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| `(\w+)` \| `(.*?)`", text, re.MULTILINE))
@@ -102,15 +89,6 @@ def test_the_docs_tell_the_columns() -> None:
         database = Database()
         database.add_trace(small())
         assert database.ask(f"from {table}").columns == told[table].split()
-
-
-def test_a_question_of_the_docs_has_the_right_answer() -> None:
-    database = Database()
-    trace = chrome.read(STEP)
-    database.add_trace(trace)
-    kernel = int(trace.flows.target[1])
-    op = int(trace.slices.parent[trace.flows.source[1]])
-    assert database.ask(QUESTIONS[3]).rows == [[*trace.name_of([op, kernel]), int(trace.slices.duration[kernel])]]
 
 
 SAY = "ask one SELECT: nothing can be changed, loaded, copied or attached here"
