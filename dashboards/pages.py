@@ -16,6 +16,7 @@ from perflab.profiler.report.section import Section
 from . import blockmap, compare, headline, intervals, overlay, replay, series, strips, theme
 from .project_views import Event, GridView, OverviewView, ProjectRow, SeriesListView
 from .rendering import SECTIONS, STATES, render
+from .sql_view import SqlView
 from .views import (
     Choice,
     CompareView,
@@ -180,6 +181,11 @@ def snapshot_page(title: str, section: Section, segments: Sequence[Segment]) -> 
 def sign_in_page(to: str, refused: str | None) -> str:
     """The page that asks for a token and goes on to the address `to`; `refused` is why the last one was not taken."""
     return render("sign_in.html", section="", to=to, refused=refused)
+
+
+def sql_page(view: SqlView) -> str:
+    """The editor for questions in SQL, the ready questions, and the answer."""
+    return render("sql.html", section="SQL", project=view.project, view=view)
 
 
 def error_page(status: int, title: str, sentence: str) -> str:

@@ -21,6 +21,7 @@ SECTIONS = {
     "Runs": "/runs",
     "Compare": "/compare",
     "Gates": "/gates",
+    "SQL": "/sql",
 }
 # What lists say of a series.
 STATES = {

@@ -16,7 +16,7 @@ OF_TRACE = (
     Question(
         "What takes the time?",
         """\
-select name, count(*) as calls, sum(self_ns) / 1e6 as self_ms
+select name, sum(self_ns) / 1e6 as self_ms, count(*) as calls
 from slices where category = 'cpu_op' group by name order by self_ms desc limit 10
 """,
         chart=True,
@@ -45,7 +45,7 @@ select start_ns, duration_ns, thread from slices where name = 'aten::addmm' orde
     Question(
         "In which modules is the time spent?",
         """\
-select args.value as module, count(*) as calls, sum(self_ns) / 1e6 as self_ms
+select args.value as module, sum(self_ns) / 1e6 as self_ms, count(*) as calls
 from slices join args using (trace, slice)
 where key = 'Module Hierarchy' group by module order by self_ms desc limit 20
 """,
@@ -62,8 +62,8 @@ where key = 'Input Dims' group by all order by calls desc, mean_ns desc limit 10
     Question(
         "Which forward op has the slowest backward?",
         """\
-select forward.name, count(*) as calls,
-       sum(forward.duration_ns) / 1e6 as forward_ms, sum(backward.duration_ns) / 1e6 as backward_ms
+select forward.name, sum(forward.duration_ns) / 1e6 as forward_ms, sum(backward.duration_ns) / 1e6 as backward_ms,
+       count(*) as calls
 from flows
 join slices forward on forward.trace = flows.trace and forward.slice = flows.source
 join slices backward on backward.trace = flows.trace and backward.slice = flows.target
@@ -83,7 +83,7 @@ with ops as (
   where category = 'gil' and slices.name like 'GIL wait%' and key = 'Thread'
 )
 select case when end_ns > waits.start_ns then name else '(no op)' end as op,
-       count(*) as waits, sum(duration_ns) / 1e6 as wait_ms
+       sum(duration_ns) / 1e6 as wait_ms, count(*) as waits
 from waits asof left join ops using (trace, tid, start_ns)
 group by op order by wait_ms desc
 """,

@@ -100,7 +100,10 @@ class Database:
         if len(query) > LONGEST_QUERY:
             raise QueryError(f"the question has {len(query):,} characters; ask one of at most {LONGEST_QUERY:,}")
         connection = self._connection
-        self._lock(self._make_tables(query))
+        try:
+            self._lock(self._make_tables(query))
+        except duckdb.Error as error:
+            raise QueryError(f"the tables of the traces cannot be read ({self._said(error)}); ask again") from None
         begun = time.monotonic()
         timer = threading.Timer(self._limits.seconds, connection.interrupt)
         timer.start()

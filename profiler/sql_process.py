@@ -51,7 +51,7 @@ def ask(
             for number, path in paths.items():
                 link = Path(folder, table, f"trace={number}", "rows.parquet")
                 link.parent.mkdir(parents=True)
-                link.symlink_to(path)
+                link.symlink_to(path.absolute())
         question = {
             "query": query,
             "files": files,
@@ -60,7 +60,7 @@ def ask(
             "limits": asdict(limits),
         }
         child = subprocess.Popen(
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-P", "-m", __name__],  # of modules, none of the working directory
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

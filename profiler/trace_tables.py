@@ -17,7 +17,20 @@ from .trace import ArgColumn, Int64s, Slices, Trace
 Columns: TypeAlias = Mapping[str, Sequence[Any] | NDArray[Any]]
 
 VERSION = 1  # of the files
-TRACE_TABLES = ("slices", "instants", "counters", "flows", "args", "instant_args", "memory")
+_PLACE = ("process", "thread", "pid", "tid")
+# The columns of each.
+TRACE_TABLES = {
+    "slices": (
+        *("trace", "slice", "start_ns", "duration_ns", "self_ns", "name", "category"),
+        *(*_PLACE, "lane", "depth", "parent"),
+    ),
+    "instants": ("trace", "instant", "time_ns", "name", "category", *_PLACE),
+    "counters": ("trace", "time_ns", "name", "value", *_PLACE),
+    "flows": ("trace", "name", "source", "target"),
+    "args": ("trace", "slice", "key", "value", "number"),
+    "instant_args": ("trace", "instant", "key", "value", "number"),
+    "memory": ("trace", "bytes", "allocated_ns", "freed_ns", "category", "module", "op", "slice"),
+}
 _ROW_GROUP = 65_536  # rows; a question for a moment or a slice reads few of them
 _SLICES = """
     SELECT {trace} AS trace, s.slice, s.start_ns, s.duration_ns, s.self_ns, n.text AS name, c.text AS category,

@@ -30,6 +30,7 @@ from .routes import (
     runs,
     series,
     sign_in,
+    sql_page,
     static,
     timeline,
     trace_pages,
@@ -78,7 +79,7 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     for module in (uploads, runs, traces, timeline, flames, results, compare, judgements, series, ask, access):
         api.include_router(module.router)
     app.include_router(api)
-    for module in (pages, trace_pages, sign_in, static):
+    for module in (pages, trace_pages, sql_page, sign_in, static):
         app.include_router(module.router)
     app.add_exception_handler(LabError, _lab_error)
     app.add_exception_handler(QuestionStopped, _gone)

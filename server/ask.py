@@ -24,12 +24,18 @@ if TYPE_CHECKING:
 
 MOST_TRACES = 5_000
 MOST_RUNS = 1_000_000
-# Columns, so that a table without rows has them too.
-_RUN = ("run", "project", "commit", "branch", "machine", "fingerprint", "created", "tool", "dirty", "traces", "results")
-_COMMIT = ("project", "commit", "place", "first_run", "runs")
-_TRACE = ("trace", "name", "run", "project", "commit", "bytes", "verdict")
 _SERIES = ("project", "benchmark", "params", "unit", "direction", "fingerprint")
-_RESULT = (*_SERIES, "run", "commit", "created", "samples", "minimum", "median")
+# The columns of each.
+LAB_TABLES = {
+    "traces": ("trace", "name", "run", "project", "commit", "bytes", "verdict"),
+    "runs": (
+        *("run", "project", "commit", "branch", "machine", "fingerprint"),
+        *("created", "tool", "dirty", "traces", "results"),
+    ),
+    "commits": ("project", "commit", "place", "first_run", "runs"),
+    "results": (*_SERIES, "run", "commit", "created", "samples", "minimum", "median"),
+    "series": (*_SERIES, "results", "commits", "latest"),
+}
 
 
 def ask_lab(lab: "LocalLab", files: TraceFiles, question: Question, stop: Event | None = None) -> Answer:
@@ -96,8 +102,9 @@ def _in_order(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
     return found
 
 
-def _columns(rows: list[dict[str, Any]], names: tuple[str, ...]) -> Columns:
-    return {name: [row[name] for row in rows] for name in names}
+def _columns(rows: list[dict[str, Any]], table: str) -> Columns:
+    """By the name of the column, so that a table without rows has them too."""
+    return {name: [row[name] for row in rows] for name in LAB_TABLES[table]}
 
 
 def _runs(runs: Sequence[Run]) -> Columns:
@@ -117,7 +124,7 @@ def _runs(runs: Sequence[Run]) -> Columns:
         }
         for run in runs
     ]
-    return _columns(rows, _RUN)
+    return _columns(rows, "runs")
 
 
 def _commits(runs: Sequence[Run]) -> Columns:
@@ -131,7 +138,7 @@ def _commits(runs: Sequence[Run]) -> Columns:
         }
         for place, ((project, commit), of) in enumerate(_in_order(runs).items())
     ]
-    return _columns(rows, _COMMIT)
+    return _columns(rows, "commits")
 
 
 def _traces(runs: Sequence[Run], traces: Sequence[Trace]) -> Columns:
@@ -148,7 +155,7 @@ def _traces(runs: Sequence[Run], traces: Sequence[Trace]) -> Columns:
         }
         for trace in traces
     ]
-    return _columns(rows, _TRACE)
+    return _columns(rows, "traces")
 
 
 def _series(lab: "LocalLab", runs: Sequence[Run]) -> list[Series]:
@@ -186,7 +193,7 @@ def _results(series: list[Series], runs: set[int]) -> Columns:
         for point in each.points
         if point.run in runs
     ]
-    return _columns(rows, _RESULT)
+    return _columns(rows, "results")
 
 
 def _series_table(series: list[Series]) -> Columns:
@@ -199,4 +206,4 @@ def _series_table(series: list[Series]) -> Columns:
         }
         for each in series
     ]
-    return _columns(rows, (*_SERIES, "results", "commits", "latest"))
+    return _columns(rows, "series")

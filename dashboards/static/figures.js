@@ -13,7 +13,7 @@ function layoutOf(figure) {
 async function draw(figure) {
   await plotly();
   const config = { displayModeBar: false, plotlyServerURL: "", responsive: true };
-  await Plotly.newPlot(figure.div, figure.data, layoutOf(figure), config);
+  await Plotly.react(figure.div, figure.data, layoutOf(figure), config);
   figure.div.dataset.drawn = "true";
 }
 
@@ -54,6 +54,15 @@ export function drawIn(element) {
 }
 
 drawIn(document);
+
+// Draws a figure that came later, in the place of what was drawn there.
+export async function show(div, figure) {
+  const known = figures.find((each) => each.div === div);
+  if (known) Object.assign(known, figure);
+  else figures.push({ div, ...figure });
+  await draw(known ?? figures.at(-1));
+}
+
 dark.addEventListener("change", () => {
   const drawn = figures.filter(({ div }) => div.dataset.drawn);
   for (const figure of drawn) Plotly.react(figure.div, figure.data, layoutOf(figure));

@@ -30,6 +30,8 @@ PAGES = {
     "/gates": "Gates",
     "/gates/1": "Gate 1 of demo",
     "/series": "Series of demo",
+    "/sql?project=demo": "SQL over demo",
+    "/sql?trace=1": "SQL over trace ba5e.json.gz",
     "/series?project=demo&benchmark=train/step.py::test_step": "train/step.py::test_step over commits",
 }
 FIGURES = {

@@ -48,7 +48,7 @@ def trace() -> Trace:
 
 ANSWERS: dict[str, list[list[Any]]] = {
     # of the addmm's 6 ms the launches take 0.3
-    "What takes the time?": [["aten::addmm", 3, 5.7], ["aten::relu", 3, 3.0]],
+    "What takes the time?": [["aten::addmm", 5.7, 3], ["aten::relu", 3.0, 3]],
     "How long are the steps, and how much do they vary?": [[3, 10.0, 19.0]],
     "Which steps took longer than usual?": [["ProfilerStep#2", 20.0, 2.0]],
     "Which calls of one op were the slowest, and when?": [
@@ -56,14 +56,14 @@ ANSWERS: dict[str, list[list[Any]]] = {
         [10 * MS, 2 * MS, "main"],
         [0, 1 * MS, "main"],
     ],
-    "In which modules is the time spent?": [["Net.act", 3, 3.0]],
+    "In which modules is the time spent?": [["Net.act", 3.0, 3]],
     "With which shapes was an op called?": [["aten::addmm", "[[2,2]]", 3, 2.0 * MS]],
-    "Which forward op has the slowest backward?": [["aten::addmm", 3, 6.0, 12.0]],
+    "Which forward op has the slowest backward?": [["aten::addmm", 6.0, 12.0, 3]],
     "Which ops waited for the GIL?": [
-        ["AddmmBackward0", 2, 0.001],
-        ["aten::relu", 1, 0.0003],
-        ["aten::addmm", 1, 0.0002],
-        ["(no op)", 1, 0.00005],
+        ["AddmmBackward0", 0.001, 2],
+        ["aten::relu", 0.0003, 1],
+        ["aten::addmm", 0.0002, 1],
+        ["(no op)", 0.00005, 1],
     ],
     "Which kernels belong to which op?": [["aten::addmm", "gemm", 6 * MS]],
     "Which kernels on a device have no launch?": [["lost", 1, 1.0]],

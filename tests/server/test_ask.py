@@ -176,6 +176,16 @@ def test_a_trace_is_read_once(history: LocalLab, monkeypatch: pytest.MonkeyPatch
     assert history.ask("select count(*) from slices where trace = 1").rows == [[9]]
 
 
+def test_a_lab_named_by_a_relative_path(files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "json.py").write_text("raise SystemExit('a module of the working directory')")
+    lab = LocalLab.open(Settings(Path("beside")), create=True)
+    fill(lab, files)
+    for _ in range(2):
+        assert lab.ask("select count(*) from slices").rows == [[18]]
+    lab.close()
+
+
 def test_where_tables_cannot_be_kept(files: Files, store: Store) -> None:
     class Forgets(MemoryBlobs):
         def keep_derived(self, sha256: str, write: Callable[[BinaryIO], None]) -> None: ...
