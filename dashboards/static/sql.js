@@ -58,7 +58,8 @@ async function ask() {
 function busy(is) {
   if (!is) asked = null;
   cancel.hidden = !is;
-  answer.setAttribute("aria-busy", String(is));
+  if (is) answer.setAttribute("aria-busy", "true");
+  else answer.removeAttribute("aria-busy");
 }
 
 function clear() {

@@ -21,7 +21,7 @@ def ask(page: Page, query: str) -> None:
 
 def answered(page: Page) -> None:
     expect(page.locator("#ways")).to_be_visible(timeout=LONG)
-    expect(page.locator("#answer")).to_have_attribute("aria-busy", "false", timeout=LONG)
+    expect(page.locator("#answer:not([aria-busy])")).to_be_visible(timeout=LONG)
 
 
 def cells(page: Page, column: int) -> list[str]:
