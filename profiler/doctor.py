@@ -12,11 +12,11 @@ from .analysis.ranks import rank_of
 from .importers import Import
 from .importers.findings import EXAMPLES, Example, Finding, Findings, worst_first
 from .importers.launches import of_category, unlinked
+from .pages import ANNOTATIONS
 from .trace import Int64s, Trace
 
 Verdict: TypeAlias = Literal["healthy", "usable with care", "incomplete"]
 
-_ANNOTATIONS = ("user_annotation", "gpu_user_annotation")
 _PAUSE_NS = 1_000_000_000
 _PAUSE = 10  # times what the rest of the trace spans
 
@@ -47,7 +47,7 @@ def examine(found: Import) -> Report:
     checks = Findings()
     known = {finding.kind: finding.count for finding in found.findings}
     crossing = _lanes(trace)[trace.slices.track] > 0
-    annotations = of_category(trace, _ANNOTATIONS)
+    annotations = of_category(trace, ANNOTATIONS)
     for kind, rows in (
         ("overlap", np.flatnonzero(crossing & ~annotations)),
         ("straddle", np.flatnonzero(crossing & annotations)),

@@ -86,6 +86,52 @@ def lanes(start: Ints, duration: Ints) -> NDArray[np.int32]:
     return chosen
 
 
+def trees(start: Ints, duration: Ints, group: Ints) -> NDArray[np.int32]:
+    """Lane of each slice of one track, where groups above 0 may not push others aside: those of them that cross what is
+    on lane 0 go to lanes of their own, a tree for each group. Rows must be sorted by (start, -duration)."""
+    chosen = np.zeros(len(start), dtype=np.int32)
+    others = np.flatnonzero(group == 0)
+    chosen[others] = lanes(start[others], duration[others])
+    used = int(chosen.max(initial=0)) + 1
+    on_first = (group == 0) & (chosen == 0)
+    for number in np.unique(group[group > 0]).tolist():
+        own = group == number
+        fits = _fitting(start, duration, own, on_first)
+        on_first |= fits
+        moved = np.flatnonzero(own & ~fits)
+        if len(moved):
+            chosen[moved] = used + lanes(start[moved], duration[moved])
+            used = int(chosen.max()) + 1
+    return chosen
+
+
+def _fitting(start: Ints, duration: Ints, own: NDArray[np.bool_], there: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which of a group's slices nest with what is there, and of these the first that nest with each other."""
+    rows, fixed = np.flatnonzero(own), np.flatnonzero(there)
+    begin, end = start[rows], start[rows] + duration[rows]
+    at_begin, at_end = (_innermost(start[fixed], duration[fixed], time) for time in (begin, end))
+    fixed_end = start[fixed] + duration[fixed]
+    crosses = np.zeros(len(rows), dtype=bool)
+    if len(fixed):
+        crosses = ((at_begin >= 0) & (fixed_end[at_begin] < end)) | ((at_end >= 0) & (start[fixed][at_end] > begin))
+    rows = rows[~crosses]
+    fits = np.zeros_like(own)
+    fits[rows[lanes(start[rows], duration[rows]) == 0]] = True
+    return fits
+
+
+def _innermost(start: Ints, duration: Ints, time: Ints) -> Ints:
+    """The innermost of slices that nest which begins before and ends after each time, or -1."""
+    end = start + duration
+    _, parent = _nest_one(start, duration)
+    found = np.searchsorted(start, time) - 1
+    climbing = np.flatnonzero(found >= 0)
+    while len(climbing := climbing[end[found[climbing]] <= time[climbing]]):
+        found[climbing] = parent[found[climbing]]
+        climbing = climbing[found[climbing] >= 0]
+    return found
+
+
 def _take_lane(open_ends: list[list[int]], begin: int, end: int) -> int:
     for lane, ends in enumerate(open_ends):
         while ends and ends[-1] <= begin:

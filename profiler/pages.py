@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .args import joined_values
-from .nesting import crossing, lanes, nest
+from .nesting import crossing, nest, trees
 from .trace import ArgColumn, Args, Counters, Flows, Instants, Int32s, Int64s, Json, Slices, Trace, Track
 
+ANNOTATIONS = ("user_annotation", "gpu_user_annotation")  # categories of what may straddle other slices
 _PAGE = 1 << 14  # events of a kind
 
 
@@ -178,7 +179,7 @@ def trace_of(pages: Pages) -> Trace:
     return Trace(
         strings=list(pages.strings),
         tracks=tracks,
-        slices=_nested(Intervals(**_whole(slices)), tracks),
+        slices=_nested(Intervals(**_whole(slices)), tracks, pages.strings),
         counters=Counters(**_whole(counters)),
         instants=Instants(**_whole(instants)),
         flows=_arrows(FlowEnds(**_whole(ends))),
@@ -262,23 +263,26 @@ def _arrows(ends: FlowEnds) -> Flows:
     return Flows(ends.name[sources][order], source[order], target[order])
 
 
-def _nested(slices: Intervals, tracks: list[Track]) -> Slices:
+def _nested(slices: Intervals, tracks: list[Track], strings: list[str]) -> Slices:
     """The slices with their nesting; lanes that they need are added to `tracks`."""
     start, duration, track = slices.start, slices.duration, slices.track
     depth, parent = nest(start, duration, track)
     crossed = crossing(start, duration, parent)
     if len(crossed):
-        track = _on_lanes(slices, np.unique(track[crossed]), tracks)
+        track = _on_lanes(slices, np.unique(track[crossed]), tracks, strings)
         depth, parent = nest(start, duration, track)
     return Slices(start, duration, track, slices.name, slices.category, depth, parent)
 
 
-def _on_lanes(slices: Intervals, crossed: Int32s, tracks: list[Track]) -> Int32s:
-    """Track ids with the slices of `crossed` tracks put on as many lanes as they need."""
+def _on_lanes(slices: Intervals, crossed: Int32s, tracks: list[Track], strings: list[str]) -> Int32s:
+    """Track ids with the slices of `crossed` tracks put on as many lanes as they need. Steps and annotations that
+    straddle others move, not those."""
     track = slices.track.copy()
+    groups = {text: number for number, text in enumerate(ANNOTATIONS, 1)}
+    of_string = np.array([groups.get(text, 0) for text in strings], dtype=np.int64)
     for number in crossed.tolist():
         rows = np.flatnonzero(track == number)
-        chosen = lanes(slices.start[rows], slices.duration[rows])
+        chosen = trees(slices.start[rows], slices.duration[rows], of_string[slices.category[rows]])
         for lane in range(1, int(chosen.max()) + 1):
             track[rows[chosen == lane]] = len(tracks)
             tracks.append(replace(tracks[number], lane=lane))

@@ -257,7 +257,7 @@ class EventReader:
         return replace(trace, flows=bind(points, trace.slices, threads, places, self._findings))
 
     def _close_edges(self) -> None:
-        """Make slices of begins and ends; an end takes the innermost open begin of its name, or of any without one."""
+        """Make slices of begins and ends; an end takes the innermost open begin that it may mean."""
         unfinished: list[tuple[int, _Edge]] = []
         for thread, edges in self._edges.items():
             edges.sort(key=lambda edge: edge.time)
@@ -267,7 +267,7 @@ class EventReader:
                 if edge.is_begin:
                     opened.append(edge)
                     continue
-                begin = _take_begin(opened, edge.event.get("name"))
+                begin = _take_begin(opened, edge.event)
                 if begin is None:
                     told = f"{plain(edge.event.get('name'))!r} at {edge.time:,} ns (event {edge.place:,})"
                     self._findings.add("stray-end", examples=[(told, edge.time)])
@@ -283,9 +283,15 @@ class EventReader:
             self._findings.add("unfinished", examples=[(told, begin.time)])
 
 
-def _take_begin(opened: list[_Edge], name: Json) -> _Edge | None:
+def _take_begin(opened: list[_Edge], end: Event) -> _Edge | None:
+    """The innermost open begin whose name and category an end may mean, as Perfetto matches them: an end without one
+    means any, and so does a begin without a name."""
+    name, category = plain(end.get("name")), plain(end.get("cat"))
     for place in range(len(opened) - 1, -1, -1):
-        if name is None or name == "" or opened[place].event.get("name") == name:
+        begin = opened[place].event
+        if (not category or plain(begin.get("cat")) == category) and (
+            not name or plain(begin.get("name")) in ("", name)
+        ):
             return opened.pop(place)
     return None
 
