@@ -20,7 +20,7 @@ requirements = $(PY) -c 'import functools, sys, tomllib; \
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 .DELETE_ON_ERROR:
-.PHONY: help build demo test wheel-test test-torch test-gil readers conformance gate lint format asan debug bench bench-peers clean
+.PHONY: help build demo test wheel-test test-torch test-gil readers conformance gate lint format asan debug bench bench-peers off clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -85,6 +85,12 @@ bench: build $(VENV)/.test ## measure perflab itself
 
 bench-peers: build $(VENV)/.torch ## the same beside PyTorch, in turn, as a table with the goals (keep the machine quiet: some minutes)
 	@$(PY) -m pytest benchmarks -q
+
+# A core of its own, without the checks whether something is recorded.
+off: build ## instructions of a training step with the recorder off, and without it: needs valgrind (some minutes)
+	@cmake -S . -B build/off -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(PY) -DPERFLAB_NEVER_RECORDS=ON >build/off.log || { cat build/off.log; exit 1; }
+	@cmake --build build/off --target _core
+	@$(PY) -m perflab.benchmarks.off build/off/_core.*.so
 
 # ---- checks
 

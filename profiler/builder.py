@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .args import arg_column, by_row, joined_values, unique
 from .pages import FlowEnds, Intervals, Page, Pages, trace_of
-from .trace import ArgColumn, Args, Counters, Instants, Int32s, Int64s, Json, Trace, Track
+from .trace import ArgColumn, Args, Counters, Instants, Int32s, Int64s, Json, Trace, Track, encodable
 
 _START = np.iinfo(np.int64).min  # a time before any: of its slice
 
@@ -39,16 +40,17 @@ class TraceBuilder:
         self._tables: dict[int, tuple[list[Json], Int32s, list[Json]]] = {}  # by identity: as given, ids, without twins
 
     def string(self, text: str) -> int:
-        """Id of a name or category; lone surrogates in it become backslash escapes."""
-        if not text.isascii():
-            text = text.encode("utf-8", "backslashreplace").decode()
+        """Id of a name or category; see `encodable`."""
+        text = encodable(text)
         number = self._string_ids.setdefault(text, len(self.strings))
         if number == len(self.strings):
             self.strings.append(text)
         return number
 
     def track(self, track: Track) -> int:
-        """Id of a track."""
+        """Id of a track; of its texts see `encodable`."""
+        if not (track.name.isascii() and track.process.isascii()):
+            track = replace(track, name=encodable(track.name), process=encodable(track.process))
         number = self._track_ids.setdefault(track, len(self.tracks))
         if number == len(self.tracks):
             self.tracks.append(track)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .analysis.blocks import DEVICE_TYPES, EARLIER
+from .analysis.memory import value_at
 from .analysis.ops import MEMORY
 from .errors import TraceFormatError
 from .importers import read as read_trace
@@ -106,6 +107,8 @@ def history(trace: Trace) -> MemoryHistory:
     if np.any(allocated[~is_segment] < 0):
         allocated = np.cumsum(np.where(is_segment, 0, size))
     reserved = column("Total Reserved", UNKNOWN)
+    if "Total Reserved" not in args and device == "cpu":  # perflab's own has a counter of it
+        reserved = value_at(trace.instants.time[rows], *trace.counter("Reserved"))
     if np.any(reserved < allocated):  # torch says 0 of the CPU; others look at it from time to time
         reserved[:] = UNKNOWN
     log = _Log(bool(is_segment.any()), _told_as_earlier(trace, rows))

@@ -89,6 +89,3 @@ class MemoryTrack:
         builder.instant_args(CATEGORY, handles[size > 0], category[size > 0], table=self._categories)
         if stack.any():
             builder.instant_args(STACK, handles[stack > 0], stack[stack > 0], table=self._stacks)
-        if len(self._sampled):
-            known = np.maximum(np.searchsorted(self._sampled, time, side="right") - 1, 0)
-            builder.instant_args("Total Reserved", handles, self._reserved[known])

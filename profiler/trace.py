@@ -20,6 +20,11 @@ Int64s: TypeAlias = NDArray[np.int64]
 Float64s: TypeAlias = NDArray[np.float64]
 
 
+def encodable(text: str) -> str:
+    """`text` as a trace has it: halves of surrogate pairs, for which UTF-8 has no bytes, are escapes (`\\ud800`)."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 @dataclass(frozen=True, slots=True)
 class Track:
     """One line of the timeline: a thread, a stream, or a lane beside one.
@@ -154,7 +159,7 @@ class Trace:
     def string_id(self, text: str) -> int:
         """Id of `text` in `strings`, -1 where no event uses it."""
         try:
-            return self.strings.index(text)
+            return self.strings.index(encodable(text))
         except ValueError:
             return -1
 

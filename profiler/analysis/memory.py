@@ -1,6 +1,7 @@
 """Memory over time: how much, what for, and what was there when it was most."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +77,7 @@ def memory_curve(trace: Trace) -> MemoryCurve:
     Where a trace has both, or several devices, the curve is the one with the highest peak.
     """
     time, value = trace.counter("Allocated")
-    allocated, reserved = value.astype(np.int64), _at(time, *trace.counter("Reserved"))
+    allocated, reserved = value.astype(np.int64), value_at(time, *trace.counter("Reserved"))
     others = _from_instants(trace)
     if others[1].max(initial=-1) > allocated.max(initial=-1):
         time, allocated, reserved = others
@@ -157,7 +158,7 @@ def _ranked(labels: list[str], size: Int64s, rest_label: str, rest: int) -> dict
     return dict(sorted(sums.items(), key=lambda pair: -pair[1]))
 
 
-def _at(time: Int64s, change: Int64s, value: np.ndarray) -> Int64s:
+def value_at(time: Int64s, change: Int64s, value: NDArray[Any]) -> Int64s:
     """The value that held at each time, 0 before the first change."""
     place = np.searchsorted(change, time, side="right") - 1
     held = np.where(place >= 0, value[np.maximum(place, 0)], 0) if len(change) else np.zeros(len(time))

@@ -12,9 +12,9 @@
 // address     op: its output's memory where it allocated it, alloc and free: the block. bytes: as asked for.
 //             edge: the number of the node behind, or which leaf. leaf: which one.
 // task_run, task_wait: of an asyncio task, which the profiler records: see profiler/events.py.
-// use         what memory is for: the moment in t0 and t2, the block in address and bytes, whose module's it is in
-// scope,
-//             in flags a MemoryUse in bits 0-7 and the device's number in bits 8-15.
+// use         what memory is for: the moment in t0 and t2, the block in address and bytes, in t1 its bytes on a device,
+//             rounded up, whose module's it is in scope, in flags a MemoryUse in bits 0-7 and the device's number in
+//             bits 8-15.
 // stack       the t0 of the event before it, which it belongs to; name: the number of Python's stack then.
 // launch, kernel: what starts work on a device, and the work. t0, t2: begin, end. sequence: the launch's number, in
 // both.

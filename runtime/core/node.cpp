@@ -116,7 +116,7 @@ void save(Saved* s, const Array& a, int which, bool spec) {
   } else if (a.storage) {
     retain(s->storage = a.storage);
     if (is_recording()) [[unlikely]]
-      record_use(a.storage, kSaved);
+      record_saved(a.storage);
     s->version = a.storage->version.load(std::memory_order_relaxed);
   }
 }

@@ -11,7 +11,11 @@
 namespace perflab {
 
 inline std::atomic<bool> recording{false};
+#ifdef PERFLAB_NEVER_RECORDS
+constexpr bool is_recording() { return false; }
+#else
 inline bool is_recording() { return recording.load(std::memory_order_relaxed); }
+#endif
 
 // Where a thread writes. Only the thread itself moves `at`, drain() reads it; start_recording() may lower `end`.
 struct EventLane {

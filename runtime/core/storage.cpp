@@ -56,6 +56,13 @@ void record_use(const Storage* s, MemoryUse use, uint32_t scope) {
   if (s->device) e.t1 = static_cast<int64_t>(s->block->bytes);
 }
 
+void record_saved(Storage* s) {
+  const uint32_t now = recordings.load(std::memory_order_relaxed);
+  if (s->saved_in.load(std::memory_order_relaxed) == now) return;
+  s->saved_in.store(now, std::memory_order_relaxed);
+  record_use(s, kSaved);
+}
+
 Storage* make_storage(size_t bytes, bool quiet) {
   const size_t whole = sizeof(Storage) + bytes;
   Block* block = whole > kLargestSmall ? allocate_block(whole) : nullptr;

@@ -19,7 +19,9 @@ struct alignas(64) Storage {  // where the memory is ours, it follows this heade
   Block* block = nullptr;                 // of a caching allocator; null: a small one of the host
   Stream stream = 0;                      // that it was allocated for, and what work on it follows
   uint8_t device = 0;
+  std::atomic<uint32_t> saved_in{0};  // the recording that was told that a node keeps it
 };
+static_assert(sizeof(Storage) == 64);
 
 // Records an alloc event when the recorder is on, unless the caller's op event says it (`quiet`).
 Storage* make_storage(size_t bytes, bool quiet = false);

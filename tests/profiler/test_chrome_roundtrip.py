@@ -218,3 +218,20 @@ def test_gzip_is_told_by_content_and_an_empty_trace_is_a_trace(tmp_path: Path) -
     path.write_bytes(gzip.compress(b"".join(encode(TraceBuilder().build()))))
     trace = chrome.read(str(path))
     assert (len(trace.slices), trace.tracks, trace.metadata) == (0, [], {})
+
+
+def test_lone_surrogates_are_found_by_the_name_that_was_given(tmp_path: Path) -> None:
+    """UTF-8 has no bytes for them, and strict readers refuse their JSON escapes: a trace has escapes of its own."""
+    name, track = "file \udcff of \ud800", Track(1, 1, "thread \udcff", "process \ud800 \u2603")
+    builder = TraceBuilder()
+    builder.slice(name, 0, 10, track=track, category="user_annotation")
+    trace = builder.build()
+    chrome.write(trace, tmp_path / "trace.json")
+    orjson.loads((tmp_path / "trace.json").read_bytes())
+    again = chrome.read(tmp_path / "trace.json")
+    for one in (trace, again):
+        assert one.select(name=name).tolist() == [0]
+        assert one.name_of([0]) == ["file \\udcff of \\ud800"]
+        assert one.select(name=one.name_of([0])[0]).tolist() == [0]
+    assert again.tracks == trace.tracks
+    assert (again.tracks[0].name, again.tracks[0].process) == ("thread \\udcff", "process \\ud800 \u2603")

@@ -82,6 +82,18 @@ def test_where_the_trace_does_not_tell_what_was_reserved() -> None:
         assert found.device_allocations == UNKNOWN
 
 
+def test_what_was_reserved_may_be_a_counter() -> None:
+    builder = TraceBuilder()
+    track = Track(1, 1)
+    for time, reserved in ((0, 4096), (15, 8192)):
+        builder.counter("Reserved", time, reserved, track=track)
+    for time, size, total in ((5, 512, 512), (10, 3000, 3512), (20, -512, 3000)):
+        args = {"Addr": 64 + abs(size), "Bytes": size, "Total Allocated": total}
+        builder.instant("[memory]", time, track=track, args=args)
+    found = history(builder.build())
+    assert found.reserved.tolist() == [4096, 4096, 8192]
+
+
 def test_what_was_asked_for_counts_where_it_is_told() -> None:
     found = instants((64, 512, 512, 4096), (64, -512, 0, 4096), **{"Asked Bytes": 500})
     assert rows(found) == [(A, 0, 500), (F, 0, 500)]

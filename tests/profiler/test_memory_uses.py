@@ -4,12 +4,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from threading import get_native_id
 from typing import Any
 
 import numpy as np
 import pytest
 
-from perflab.profiler import stretches
+from perflab import runtime as rt
+from perflab.profiler import profile, stretches
 from perflab.profiler.analysis.blocks import CATEGORIES, blocks
 from perflab.profiler.analysis.memory import category_curves, memory_snapshot
 from perflab.profiler.conversion import to_trace
@@ -248,3 +250,14 @@ def test_what_was_there_before_is_known_by_its_use() -> None:
 def test_a_free_that_was_not_recorded_ends_with_the_next_block_there() -> None:
     trace = told([new(10, 64, 1), use(11, 64, 1, USE_GRADIENT), new(20, 64, 2), gone(30, 64, 2)])
     assert sorted(categories(trace)) == [(1, "gradient"), (2, "temporary")]
+
+
+def test_a_block_is_told_once_in_a_recording_that_nodes_keep_it() -> None:
+    x = rt.exp(rt.ones((8, 8)).requires_grad_())
+    for _ in range(2):
+        with profile() as prof:
+            _products = [x * x for _ in range(3)]  # each keeps it twice
+        assert prof._recording is not None
+        events = np.concatenate([events for thread, events in prof._recording.events if thread == get_native_id()])
+        told = events[(events["kind"] == USE) & (events["flags"] == USE_SAVED)]
+        assert told["bytes"].tolist() == [256]
