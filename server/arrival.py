@@ -15,6 +15,7 @@ class Arrival:
     """What becomes rows: a trace has a summary, a benchmark file has results.
 
     Uploads of one `key`, commit and machine are one run. `commit` is a whole SHA, `sha256` that of the file's bytes.
+    `masked`: nothing here names people or machines.
     """
 
     project: str
@@ -29,5 +30,6 @@ class Arrival:
     name: str
     sha256: str
     bytes: int
+    masked: bool = False
     summary: dict[str, Any] | None = None
     results: tuple[Result, ...] = ()

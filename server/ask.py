@@ -55,9 +55,9 @@ def ask_lab(lab: "LocalLab", files: TraceFiles, question: Question, stop: Event 
         raise Refused(
             f"the question reaches {len(traces):,} traces; name a project and commits with at most {MOST_TRACES:,}"
         )
-    hashes = {trace.id: trace.sha256 for trace in traces}
+    names = {trace.id: trace.derived for trace in traces}
     with tempfile.TemporaryDirectory(prefix="perflab-sql-") as scratch:
-        parquet = {table: files.paths(hashes, table, Path(scratch), stop) for table in sorted(mentioned)}
+        parquet = {table: files.paths(names, table, Path(scratch), stop) for table in sorted(mentioned)}
         try:
             answer = ask(question.query, tables=tables, parquet=parquet, stop=stop)
         except QueryError as error:

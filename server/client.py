@@ -103,9 +103,12 @@ class Client:
         return self._get(Trace, f"traces/{id}")
 
     def trace_file(self, id: int) -> BinaryIO:
+        return self._file(f"traces/{id}/file")
+
+    def _file(self, route: str) -> BinaryIO:
         file = tempfile.TemporaryFile()
         try:
-            with self._client.stream("GET", f"{self._url}/api/v1/traces/{id}/file") as response:
+            with self._client.stream("GET", f"{self._url}/api/v1/{route}") as response:
                 if response.is_error:
                     response.read()
                     raise self._error(response)
@@ -121,7 +124,7 @@ class Client:
         return file
 
     def read_trace(self, id: int) -> FullTrace:
-        with self.trace_file(id) as file:
+        with self._file(f"traces/{id}/repaired") as file:
             return importers.read(file).trace
 
     def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
@@ -14,12 +14,13 @@ from perflab.profiler import columns_file, importers
 from perflab.profiler.analysis.summary import summarize
 from perflab.profiler.doctor import examine
 from perflab.profiler.errors import ProfilerError
+from perflab.profiler.importers.privacy import masked_file_name
 from perflab.profiler.trace import Trace
 
 from .arrival import Arrival
 from .blobs import Blobs, Staged
 from .errors import LabRefused, Refused
-from .schema import Label, Origin, Upload
+from .schema import UNMASKED, Label, Origin, Upload
 from .sha import whole_sha
 from .store import Store
 
@@ -36,10 +37,11 @@ def ingest(store: Store, blobs: Blobs, stream: BinaryIO, label: Label) -> Upload
     label = dataclasses.replace(label, name=_shown(label.name))
     try:
         with blobs.stage(stream) as staged:
-            arrival, trace = _read(staged, label)
+            arrival, trace = _read(staged, label, store.register.masks)
             upload = store.add(arrival, lambda: blobs.keep(staged))
             if trace is not None:
-                blobs.keep_derived(staged.sha256, lambda file: columns_file.save(trace, file))
+                derived = arrival.sha256 if arrival.masked else f"{arrival.sha256}{UNMASKED}"
+                blobs.keep_derived(derived, lambda file: columns_file.save(trace, file))
             return upload
     except OSError as error:
         raise LabRefused(
@@ -64,13 +66,14 @@ def parse_machine(text: str) -> Machine:
         ) from None
 
 
-def _read(staged: Staged, label: Label) -> tuple[Arrival, Trace | None]:
+def _read(staged: Staged, label: Label, masks: Callable[[str], bool]) -> tuple[Arrival, Trace | None]:
     if staged.size == 0:
         raise Refused(f"{label.name} is empty; write it again and upload it then")
     try:
         if formats.holds_results(staged.path):
-            return _read_benchmarks(staged, label), None
-        return _read_trace(staged, label)
+            arrival = _read_benchmarks(staged, label)
+            return _masked(arrival) if masks(arrival.project) else arrival, None
+        return _read_trace(staged, label, masks)
     except (BenchmarkError, ProfilerError) as error:
         raise Refused(str(error).replace(staged.path.name, label.name)) from error
 
@@ -90,8 +93,18 @@ def _read_benchmarks(staged: Staged, label: Label) -> Arrival:
     )
 
 
-def _read_trace(staged: Staged, label: Label) -> tuple[Arrival, Trace]:
-    found = importers.read(staged.path, LARGEST_TRACE)
+def _masked(arrival: Arrival) -> Arrival:
+    """Without the names of hosts; a machine stays what it is."""
+    return dataclasses.replace(
+        arrival,
+        masked=True,
+        name=masked_file_name(arrival.name),
+        machine=dataclasses.replace(arrival.machine, name=""),
+    )
+
+
+def _read_trace(staged: Staged, label: Label, masks: Callable[[str], bool]) -> tuple[Arrival, Trace]:
+    found = importers.read(staged.path, LARGEST_TRACE, mask=False)
     trace = found.trace
     if not (len(trace.slices) or len(trace.counters) or len(trace.instants)):
         lost = next((f" {finding.what}" for finding in found.findings if finding.severity == "error"), "")
@@ -106,9 +119,11 @@ def _read_trace(staged: Staged, label: Label) -> tuple[Arrival, Trace]:
         created=_began(trace) or label.created or datetime.now(UTC),
         tool=_text(told.get("tool")) or "trace",
         dirty=told.get("dirty") is True,
-        summary=dataclasses.asdict(summarize(trace)) | {"health": _health(found)},
     )
-    return arrival, trace
+    if masks(arrival.project):
+        arrival, found = _masked(arrival), found.masked()
+    summary = dataclasses.asdict(summarize(found.trace)) | {"health": _health(found)}
+    return dataclasses.replace(arrival, summary=summary), found.trace
 
 
 def _health(found: importers.Import) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from .compare import compare
 from .errors import Refused
 from .ingest import ingest, short_name
 from .schema import (
+    UNMASKED,
     Answer,
     Commit,
     CommitComparison,
@@ -150,13 +151,13 @@ class Lab(Protocol):
         ...
 
 
-def _events(blobs: Blobs, sha256: str) -> FullTrace:
-    if columns := blobs.open_derived(sha256):
+def _events(blobs: Blobs, derived: str) -> FullTrace:
+    if columns := blobs.open_derived(derived):
         with columns, contextlib.suppress(TraceFormatError):  # written by another version
             return columns_file.load(columns)
-    with blobs.open(sha256) as file:
-        trace = importers.read(file).trace
-    blobs.keep_derived(sha256, lambda file: columns_file.save(trace, file))
+    with blobs.open(derived.removesuffix(UNMASKED)) as file:
+        trace = importers.read(file, mask=not derived.endswith(UNMASKED)).trace
+    blobs.keep_derived(derived, lambda file: columns_file.save(trace, file))
     return trace
 
 
@@ -167,8 +168,8 @@ class LocalLab:
         self._store = store
         self._blobs = blobs
         # Reading a large trace takes seconds, and who looks at one of its steps looks at the next.
-        self._recent = lru_cache(RECENT_TRACES)(lambda sha256: _events(blobs, sha256))
-        self._files = TraceFiles(blobs, lambda sha256: _events(blobs, sha256))
+        self._recent = lru_cache(RECENT_TRACES)(lambda derived: _events(blobs, derived))
+        self._files = TraceFiles(blobs, lambda derived: _events(blobs, derived))
 
     @classmethod
     def open(cls, settings: Settings, *, create: bool) -> Self:
@@ -206,7 +207,7 @@ class LocalLab:
         return self._blobs.open(self._store.trace(id).sha256)
 
     def read_trace(self, id: int) -> FullTrace:
-        return self._recent(self._store.trace(id).sha256)
+        return self._recent(self._store.trace(id).derived)
 
     def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:
         return self._store.benchmarks(project)

@@ -13,6 +13,8 @@ from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.result import Benchmark, Result
 from perflab.profiler.analysis.diff import TraceDiff
 
+UNMASKED = ".unmasked"
+
 UploadKind = Literal["trace", "benchmarks"]
 
 
@@ -86,14 +88,23 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
-    """A trace without its events: the file as it came, and the summary of its events."""
+    """A trace without its events: the file as it came, and the summary of its events.
+
+    `masked`: whatever the lab shows of it names no people and machines; the file does.
+    """
 
     id: int
     run: int
     name: str
     bytes: int
     sha256: str
+    masked: bool
     summary: dict[str, Any]
+
+    @property
+    def derived(self) -> str:
+        """What is made of the file is kept by this name: a file may be masked for one project and not for another."""
+        return self.sha256 if self.masked else f"{self.sha256}{UNMASKED}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

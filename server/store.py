@@ -75,7 +75,14 @@ class Store:
                 select(t.upload.c.id).where(t.upload.c.run_id == run, t.upload.c.sha256 == new.sha256)
             )
             upload = known or _insert(
-                connection, t.upload, run_id=run, sha256=new.sha256, kind=new.kind, name=new.name, bytes=new.bytes
+                connection,
+                t.upload,
+                run_id=run,
+                sha256=new.sha256,
+                kind=new.kind,
+                name=new.name,
+                bytes=new.bytes,
+                masked=new.masked,
             )
             trace = connection.scalar(select(t.trace.c.id).where(t.trace.c.upload_id == upload))
             if known is None:
@@ -367,7 +374,7 @@ def _runs(connection: Connection, conditions: Sequence[ColumnElement[bool]], lim
 
 def _traces(connection: Connection, condition: ColumnElement[bool]) -> defaultdict[int, list[Trace]]:
     query = (
-        select(t.trace, t.upload.c.run_id, t.upload.c.name, t.upload.c.bytes, t.upload.c.sha256)
+        select(t.trace, *(t.upload.c[column] for column in ("run_id", "name", "bytes", "sha256", "masked")))
         .select_from(t.trace.join(t.upload))
         .where(condition)
         .order_by(t.trace.c.id)
@@ -375,7 +382,15 @@ def _traces(connection: Connection, condition: ColumnElement[bool]) -> defaultdi
     traces: defaultdict[int, list[Trace]] = defaultdict(list)
     for row in connection.execute(query):
         traces[row.run_id].append(
-            Trace(id=row.id, run=row.run_id, name=row.name, bytes=row.bytes, sha256=row.sha256, summary=row.summary)
+            Trace(
+                id=row.id,
+                run=row.run_id,
+                name=row.name,
+                bytes=row.bytes,
+                sha256=row.sha256,
+                masked=row.masked,
+                summary=row.summary,
+            )
         )
     return traces
 

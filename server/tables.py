@@ -118,6 +118,8 @@ upload = Table(
     Column("kind", String(20), nullable=False),
     Column("name", Text, nullable=False),
     Column("bytes", BigInteger, nullable=False),
+    # Whether what was derived of it is masked, and the names in these rows are.
+    Column("masked", Boolean, nullable=False),
     UniqueConstraint("run_id", "sha256"),
 )
 
@@ -195,4 +197,12 @@ audit = Table(
     Column("address", Text, nullable=False),
     Column("action", String(100), nullable=False),
     Column("detail", Text, nullable=False),
+)
+
+# Whether what comes is masked: by project; "" for those that have no row.
+masking = Table(
+    "masking",
+    metadata,
+    Column("project", String(200), primary_key=True),
+    Column("masked", Boolean, nullable=False),
 )

@@ -16,25 +16,25 @@ class TraceFiles:
     """Finds and makes them."""
 
     def __init__(self, blobs: Blobs, read: Callable[[str], Trace]) -> None:
-        """`read` gives the trace in the blob of a hash."""
+        """`read` gives the trace that is kept by a name."""
         self._blobs = blobs
         self._read = read
 
-    def paths(self, hashes: dict[int, str], table: str, scratch: Path, stop: Event | None = None) -> dict[int, Path]:
+    def paths(self, names: dict[int, str], table: str, scratch: Path, stop: Event | None = None) -> dict[int, Path]:
         """The file of a table for each trace; those that lie nowhere as a file are put in `scratch`."""
         found = {}
-        for number, sha256 in hashes.items():
+        for number, name in names.items():
             if stop is not None and stop.is_set():
                 raise QuestionStopped("nobody waits for the answer any more; ask again")
-            found[number] = self._path(sha256, table, scratch)
+            found[number] = self._path(name, table, scratch)
         return found
 
-    def _path(self, sha256: str, table: str, scratch: Path) -> Path:
-        name = f"{sha256}.{table}.{VERSION}.parquet"
+    def _path(self, trace: str, table: str, scratch: Path) -> Path:
+        name = f"{trace}.{table}.{VERSION}.parquet"
         if (kept := self._kept(name, scratch)) is not None:
             return kept
         made = scratch / name
-        write(self._read(sha256), table, made)
+        write(self._read(trace), table, made)
         with open(made, "rb") as source:
             self._blobs.keep_derived(name, lambda target: shutil.copyfileobj(source, target))
         return made

@@ -37,6 +37,12 @@ class Import:
     format: str
     findings: tuple[Finding, ...]
 
+    def masked(self) -> "Import":
+        """The same without what names people, machines and secrets, which a finding counts."""
+        found = Findings()
+        trace = masked(self.trace, found)
+        return Import(trace, self.format, tuple(map(masked_finding, (*self.findings, *found.listed()))))
+
 
 def read(source: str | os.PathLike[str] | BinaryIO, largest: int | None = None, *, mask: bool = True) -> Import:
     """Read a trace from a path or a binary file, plain or packed with gzip, zstd, zip or tar.
@@ -91,10 +97,8 @@ def _read(members: Iterator[tuple[str, Plain]], name: str, findings: Findings, m
         findings.forget_moments()
     trace = traces[0][1] if len(traces) == 1 else joined(traces, findings)
     format = formats[0]
-    if not mask:
-        return Import(trace, format, findings.listed())
-    trace = masked(trace, findings)
-    return Import(trace, format, tuple(map(masked_finding, findings.listed())))
+    found = Import(trace, format, findings.listed())
+    return found.masked() if mask else found
 
 
 def _read_plain(plain: Plain, name: str, findings: Findings) -> tuple[Trace, str]:

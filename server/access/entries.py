@@ -47,6 +47,18 @@ class TokenOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Masking:
+    """Whether what comes is masked: of a project, of every other one with None. `masked` None takes a rule away."""
+
+    project: str | None
+    masked: bool | None
+
+    def __str__(self) -> str:
+        what = {True: "is masked", False: "is not masked", None: "is as the lab's is"}[self.masked]
+        return f"what comes to {'the lab' if self.project is None else f'project {self.project}'} {what}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """What somebody did, or was refused. `address` is where they came from, "" for the command line."""
 

@@ -1,27 +1,28 @@
-"""Every query on tokens and the audit log."""
+"""Every query on tokens, masks and the audit log."""
 
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine, Row, insert, or_, select, update
+from sqlalchemy import Engine, Row, delete, insert, or_, select, update
 
 from .. import tables as t
 from ..database import reading, writing
 from ..errors import NotFound, Refused
 from . import secret
-from .entries import Entry, NewToken, Token, TokenOrder
+from .entries import Entry, Masking, NewToken, Token, TokenOrder
 from .scopes import Scope
 
 T = TypeVar("T", Token, Entry)
 # A token's last use is written down no more often than this: it costs a write.
 USE_NOTED_EVERY = timedelta(minutes=1)
 LONGEST_NAME = 100
+LONGEST_PROJECT = 200
 MOST_DAYS = 3650
 
 
 class Register:
-    """The tokens and the audit log of one lab; each call is one transaction."""
+    """The tokens, masks and audit log of one lab; each call is one transaction."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -86,6 +87,31 @@ class Register:
         )
         with reading(self._engine) as connection:
             return connection.scalar(query.limit(1)) is not None
+
+    def masks(self, project: str) -> bool:
+        """Whether what comes to a project is masked: as its rule says, else the lab's, else yes."""
+        rules = {rule.project: rule.masked for rule in self.masking()}
+        return bool(rules.get(project, rules[None]))
+
+    def masking(self) -> list[Masking]:
+        """The lab's rule, then those of projects by name."""
+        with reading(self._engine) as connection:
+            kept = {row.project: row.masked for row in connection.execute(select(t.masking))}
+        of_lab = kept.pop("", True)
+        return [
+            Masking(project=None, masked=of_lab),
+            *(Masking(project=name, masked=masked) for name, masked in sorted(kept.items())),
+        ]
+
+    def set_masking(self, rule: Masking) -> None:
+        """Set or take away a rule, for what comes from now on; what came before stays as it is. Raises Refused."""
+        name = "" if rule.project is None else rule.project.strip()
+        if rule.project is not None and (not name or len(name) > LONGEST_PROJECT):
+            raise Refused(f"{name[:60]!r} is no name of a project; give 1 to {LONGEST_PROJECT} characters")
+        with writing(self._engine) as connection:
+            connection.execute(delete(t.masking).where(t.masking.c.project == name))
+            if rule.masked is not None:
+                connection.execute(insert(t.masking).values(project=name, masked=rule.masked))
 
     def record(self, who: str, action: str, detail: str, address: str = "") -> None:
         """Write down what somebody did, or was refused."""

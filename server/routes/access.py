@@ -1,10 +1,10 @@
-"""Tokens, and the log of what was done."""
+"""Tokens, masks, and the log of what was done."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
-from ..access.entries import Entry, NewToken, Token, TokenOrder
+from ..access.entries import Entry, Masking, NewToken, Token, TokenOrder
 from ..access.needs import KEEPS, tell
 from .deps import NOT_FOUND, REFUSED, RegisterOf
 
@@ -31,6 +31,20 @@ def revoke_token(register: RegisterOf, request: Request, id: int) -> Token:
     ended = register.revoke_token(id)
     tell(request, str(ended))
     return ended
+
+
+@router.get("/masking")
+def masking(register: RegisterOf) -> list[Masking]:
+    """Whether what comes is masked: the lab's rule, then those of projects that have one of their own."""
+    return register.masking()
+
+
+@router.put("/masking", responses=REFUSED)
+def set_masking(register: RegisterOf, request: Request, rule: Masking) -> list[Masking]:
+    """Set the lab's rule, or one project's; null as `masked` takes it away. What came before stays as it is."""
+    register.set_masking(rule)
+    tell(request, str(rule))
+    return register.masking()
 
 
 @router.get("/audit", responses=REFUSED)

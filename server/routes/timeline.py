@@ -53,7 +53,7 @@ def timeline_tile(
     perflab.dashboards.tiles.Tile."""
     if end <= start:
         raise Refused(f"the stretch ends at {end}, before it begins at {start}; give a later end")
-    headers = {"etag": f'"{lab.trace(id).sha256[:16]}-{FORMAT}-{start}-{end}-{width}"', "cache-control": "no-cache"}
+    headers = {"etag": f'"{lab.trace(id).derived}-{FORMAT}-{start}-{end}-{width}"', "cache-control": "no-cache"}
     if request.headers.get("if-none-match") == headers["etag"]:
         return Response(status_code=304, headers=headers)
     body = timelines.tile(id, start, end, width)

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from typing import BinaryIO
 from urllib.parse import quote
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
 from perflab.profiler.chrome_write import encode
 
-from ..access.needs import READS
+from ..access.needs import READS, caller_of
+from ..access.scopes import Scope
 from ..blobs import CHUNK
+from ..errors import Forbidden
 from ..schema import Trace
 from .deps import NOT_FOUND, REFUSED, LabOf, Responses
 
@@ -33,9 +35,13 @@ def trace(lab: LabOf, id: int) -> Trace:
 
 
 @router.get("/{id}/file", response_class=StreamingResponse, responses=FILE | NOT_FOUND | REFUSED)
-def trace_file(lab: LabOf, id: int) -> StreamingResponse:
-    """The bytes of a trace as they were uploaded."""
+def trace_file(lab: LabOf, request: Request, id: int) -> StreamingResponse:
+    """The bytes of a trace as they were uploaded. Where the trace is masked, admins alone may have them."""
     trace = lab.trace(id)
+    if trace.masked and not caller_of(request).scope.includes(Scope.ADMIN):
+        raise Forbidden(
+            f"the file of trace {id} may name people and machines and takes the scope admin; /repaired names none"
+        )
     headers = {
         "content-disposition": f"attachment; filename*=utf-8''{quote(trace.name, safe='')}",
         "content-length": str(trace.bytes),

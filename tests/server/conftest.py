@@ -2,6 +2,7 @@ import asyncio
 import json
 import tomllib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -23,6 +24,7 @@ from perflab.server.store import Store
 BASE = "ba5e" * 10
 HEAD = "4ead" * 10
 MACHINE = Machine.of(name="ada", cpu="A CPU", cores=2, os="Linux x86_64", python="CPython 3.11")
+NAMELESS = replace(MACHINE, name="")  # as a lab shows it
 Perflab = Callable[..., tuple[int, str, str]]
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

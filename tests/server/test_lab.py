@@ -12,7 +12,7 @@ from perflab.server.errors import Ambiguous, NotFound, Refused
 from perflab.server.lab import Lab
 from perflab.server.schema import Label, Origin
 
-from .conftest import BASE, HEAD, MACHINE, NOON, Files
+from .conftest import BASE, HEAD, MACHINE, NAMELESS, NOON, Files
 
 
 def give(lab: Lab, path: Path, commit: str = BASE, **label: object) -> int:
@@ -31,7 +31,7 @@ def test_what_was_uploaded_is_listed(lab: Lab, files: Files) -> None:
     run = give(lab, files.run("a.json", 1.0, 3.0, 2.0))
     [listed] = lab.runs()
     assert (listed.id, listed.project, listed.commit, listed.branch) == (run, "demo", BASE, "main")
-    assert (listed.machine, listed.created, listed.tool, listed.results) == (MACHINE, NOON, "a test", 1)
+    assert (listed.machine, listed.created, listed.tool, listed.results) == (NAMELESS, NOON, "a test", 1)
     detail = lab.run(run)
     assert detail.run == listed
     [result] = detail.results
@@ -96,7 +96,7 @@ def test_a_trace_keeps_its_bytes_and_a_summary(lab: Lab, files: Files) -> None:
         taken.sha256,
     )
     assert lab.run(taken.run).run.traces == (trace,)
-    assert (lab.run(taken.run).run.created, lab.run(taken.run).run.machine) == (NOON, MACHINE)
+    assert (lab.run(taken.run).run.created, lab.run(taken.run).run.machine) == (NOON, NAMELESS)
     with lab.trace_file(taken.trace) as file:
         assert file.read() == path.read_bytes()
     assert len(lab.read_trace(taken.trace).slices) == 9
@@ -105,7 +105,7 @@ def test_a_trace_keeps_its_bytes_and_a_summary(lab: Lab, files: Files) -> None:
 @pytest.mark.parametrize(
     ("told", "machine"),
     [
-        ({"name": "ada", "cpu": "A CPU", "cores": 2, "os": "Linux x86_64", "python": "CPython 3.11"}, MACHINE),
+        ({"name": "ada", "cpu": "A CPU", "cores": 2, "os": "Linux x86_64", "python": "CPython 3.11"}, NAMELESS),
         ({"name": "ada"}, UNKNOWN),
         ("ada", UNKNOWN),
         (None, UNKNOWN),
@@ -122,7 +122,7 @@ def test_a_trace_may_say_its_machine(lab: Lab, files: Files, told: object, machi
 def test_results_of_another_tool_take_the_machine_and_time_of_the_uploader(lab: Lab, files: Files) -> None:
     path = files.write("hyperfine.json", json.dumps({"results": [{"command": "sleep 1", "times": [1.0, 1.25]}]}))
     detail = lab.run(give(lab, path, machine=MACHINE, created=NOON))
-    assert (detail.run.machine, detail.run.created, detail.run.tool) == (MACHINE, NOON, "hyperfine")
+    assert (detail.run.machine, detail.run.created, detail.run.tool) == (NAMELESS, NOON, "hyperfine")
     assert lab.run(give(lab, files.write("go.txt", "BenchmarkX-8 10 5 ns/op\n"))).run.tool == "go test -bench"
 
 
