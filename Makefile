@@ -20,7 +20,7 @@ requirements = $(PY) -c 'import functools, sys, tomllib; \
 
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 .DELETE_ON_ERROR:
-.PHONY: help build demo test wheel-test test-torch test-gil readers conformance gate lint format asan debug bench bench-peers off clean
+.PHONY: help build demo test wheel-test test-torch test-gil readers fuzz conformance gate lint format asan debug bench bench-peers off clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | awk -F'\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -134,6 +134,9 @@ build/readers/.made:
 
 readers: build $(VENV)/.test $(VENV)/.browser build/readers/.made ## HTA, speedscope and TraceLens read a trace of ours: TRACELENS=<a checkout of AMD-AGI/TraceLens>
 	@TRACELENS="$(TRACELENS)" $(PY) -m pytest -q tests/readers
+
+fuzz: build $(VENV)/.test ## 100,000 damaged files of every format are read or refused: COUNT=, SEED= (10 minutes)
+	@$(PY) -m tests.fuzz $(or $(COUNT),100000) $(or $(SEED),0)
 
 $(BUILD)/core_tests: $(VENV)/.built $(CPPTESTS)
 	@echo "Building the C++ tests"

@@ -28,7 +28,7 @@ _IsalError = cast(type[Exception], isal_zlib.error)  # its stub calls it an inst
 # What the standard library raises of archives that were tampered with.
 _DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
-    RuntimeError, OverflowError,
+    RuntimeError, OverflowError, IndexError,
 )  # fmt: skip
 GZIP, ZSTD, ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", (b"PK\x03\x04", b"PK\x05\x06")
 
@@ -142,7 +142,7 @@ class Unpacker:
             except _DAMAGE as error:
                 raise self._damaged("zip archive", error) from None
             for entry in archive.infolist():
-                if not entry.is_dir():
+                if not entry.filename.endswith("/"):
                     pieces = self._limited(self._member(partial(archive.open, entry), "zip archive"))
                     yield from self._opened(entry.filename, Plain(pieces), layers - 1)
 

@@ -14,6 +14,7 @@ from perflab.profiler import Trace, TraceFormatError, chrome, importers
 from perflab.profiler.chrome_write import encode
 from perflab.profiler.doctor import examine
 
+from ...fuzz import inputs
 from ..same import told
 from .test_formats import nsys_export
 
@@ -156,3 +157,39 @@ def test_what_is_read_and_written_is_read_the_same(events: list[Any]) -> None:
     for column in ("start", "duration", "depth", "parent"):
         assert (getattr(again.slices, column) == getattr(trace.slices, column)).all()
     assert again.name_of(range(len(again.slices))) == trace.name_of(range(len(trace.slices)))
+
+
+def test_damaged_files_of_every_format() -> None:
+    """`make fuzz` gives 100,000 of these."""
+    for name, survives_it, data in inputs(630):
+        try:
+            survives_it(data)
+        except Exception as error:
+            raise AssertionError(f"{name}: {data!r}") from error
+
+
+plain_events = st.lists(
+    st.tuples(st.text(max_size=4), st.integers(0, 999), st.dictionaries(st.text(max_size=2), json_values, max_size=2)),
+    max_size=4,
+)
+
+
+@settings(TRIES, max_examples=min(TRIES.max_examples, 25))
+@given(plain_events, st.booleans())
+def test_a_valid_trace_cut_at_every_byte_gives_a_prefix(rows: list[tuple[str, int, Any]], is_ascii: bool) -> None:
+    events = [
+        {"ph": "X", "name": name, "ts": 1000 * place, "dur": duration, "args": args}
+        for place, (name, duration, args) in enumerate(rows)
+    ]
+    text = json.dumps({"traceEvents": events, "end": 1}, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
+    whole = importers.read(io.BytesIO(text), mask=False).trace
+    names = whole.name_of(range(len(whole.slices)))
+    before = 0
+    for cut in range(1, len(text)):
+        found = importers.read(io.BytesIO(text[:cut]), mask=False).trace
+        count = len(found.slices)
+        assert before <= count <= len(names)
+        assert found.name_of(range(count)) == names[:count]
+        assert found.slices.duration.tolist() == whole.slices.duration[:count].tolist()
+        before = count
+    assert before == len(names)

@@ -215,6 +215,10 @@ def test_archives_that_were_tampered_with_are_refused_in_one_sentence(kind: str)
             assert "\n" not in str(error)
 
 
+def test_a_file_without_a_name_in_an_archive_is_read() -> None:
+    assert names(load(packed("zip", PLAIN).replace(b"trace.json", b"\0" * 10))) == ["a", "b"]
+
+
 def test_gzip_inside_tar_inside_gzip() -> None:
     assert names(load(gzip.compress(packed("tar", gzip.compress(PLAIN))))) == ["a", "b"]
 
