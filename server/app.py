@@ -1,5 +1,6 @@
 """The web application over one lab."""
 
+from importlib.metadata import version
 from threading import BoundedSemaphore
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -18,6 +19,7 @@ from .errors import Ambiguous, Busy, Forbidden, LabError, NotFound, Refused, Sig
 from .glances import Glances
 from .guard import Guard
 from .lab import LocalLab
+from .openapi import describe
 from .refusal import refusal
 from .routes import (
     access,
@@ -37,6 +39,7 @@ from .routes import (
     traces,
     uploads,
 )
+from .routes.deps import STRANGERS
 from .settings import Settings
 from .store import Store
 from .timelines import Timelines
@@ -60,6 +63,7 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     """
     app = FastAPI(
         title="perflab",
+        version=version("perflab"),
         description=f"Traces and benchmark results per commit: the lab in {settings.lab}.",
         generate_unique_id_function=_operation,
         # FastAPI's own pages load their scripts from another host.
@@ -75,10 +79,11 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     app.state.glances = Glances(app.state.lab)
     app.state.places = BoundedSemaphore(ask.AT_ONCE)
     app.state.webhooks = Webhooks(settings.webhooks)
-    api = APIRouter(prefix="/api/v1")
+    api = APIRouter(prefix="/api/v1", responses=STRANGERS)
     for module in (uploads, runs, traces, timeline, flames, results, compare, judgements, series, ask, access):
         api.include_router(module.router)
     app.include_router(api)
+    describe(app)
     for module in (pages, trace_pages, sql_page, sign_in, static):
         app.include_router(module.router)
     app.add_exception_handler(LabError, _lab_error)

@@ -1,10 +1,18 @@
-"""A lab behind a running server."""
+"""A lab behind a running server.
+
+with Client("http://127.0.0.1:8765") as lab:
+    for run in lab.runs("training", limit=10):
+        print(run.commit, run.results)
+"""
 
 import json
+import os
 import tempfile
+import time
+from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, Self, TypeVar
 
 import httpx
 from pydantic import TypeAdapter, ValidationError
@@ -42,6 +50,7 @@ from .schema import (
     Trace,
     Upload,
 )
+from .settings import TOKEN
 
 T = TypeVar("T")
 NEW_JUDGEMENT = TypeAdapter(NewJudgement)
@@ -56,16 +65,40 @@ ERRORS: dict[int, type[LabError]] = {
 }
 # A server reads a large trace before it answers.
 TIMEOUT = httpx.Timeout(10, read=600, write=600)
+TRIES = 6
+LONGEST_WAIT_S = 30.0
 
 
 class Client:
-    """The same lab as LocalLab, asked over HTTP; raises what LocalLab raises, and Unreachable."""
+    """The same lab as LocalLab, asked over HTTP; raises what LocalLab raises, and Unreachable.
 
-    def __init__(self, url: str, token: str | None = None, *, transport: httpx.BaseTransport | None = None) -> None:
-        """`token` is for servers that ask for one; `transport` replaces the network, for tests."""
+    Answers are the dataclasses of schema.py, errors carry the server's sentence. Where the server is busy (503) or has
+    been asked too often (429), it is asked again after the time that it names, a few times.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """`token` is for servers that ask for one, by default that of PERFLAB_TOKEN.
+
+        `transport` replaces the network and `sleep` the clock, for tests.
+        """
         self._url = url.rstrip("/")
+        self._sleep = sleep
+        token = token or os.environ.get(TOKEN) or None
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self._client = httpx.Client(timeout=TIMEOUT, transport=transport, headers=headers)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def upload(self, path: Path, label: Label, progress: Progress = silent) -> Upload:
         fields = {
@@ -171,10 +204,15 @@ class Client:
         return self._decode(kind, self._send("GET", route, params=asked))
 
     def _send(self, method: str, route: str, **content: Any) -> httpx.Response:
-        try:
-            response = self._client.request(method, f"{self._url}/api/v1/{route}", **content)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise self._unreachable(error) from error
+        for left in reversed(range(TRIES)):
+            try:
+                response = self._client.request(method, f"{self._url}/api/v1/{route}", **content)
+            except (httpx.HTTPError, httpx.InvalidURL) as error:
+                raise self._unreachable(error) from error
+            wait = _wait_s(response)
+            if wait is None or not left:
+                break
+            self._sleep(wait)
         if response.is_error:
             raise self._error(response)
         return response
@@ -200,3 +238,12 @@ class Client:
 
     def _unreachable(self, error: Exception) -> Unreachable:
         return Unreachable(f"no server answers at {self._url} ({error}); start one with `perflab serve`, or use --lab")
+
+
+def _wait_s(response: httpx.Response) -> float | None:
+    """After how many seconds the same can be asked again; None where that is of no use."""
+    if response.status_code not in (429, 503):
+        return None
+    named = response.headers.get("retry-after", "")
+    wait = float(named) if named.isdecimal() else 1.0
+    return wait if wait <= LONGEST_WAIT_S else None

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from perflab.benchmarks.errors import BenchmarkError
 
 from ..errors import LabError, Refused
-from ..settings import DEFAULT_LAB, Settings
+from ..settings import DEFAULT_LAB, TOKEN, Settings
 
 if TYPE_CHECKING:
     from perflab.benchmarks.gate import GateOptions
 
     from ..lab import Lab
 
-TOKEN = "PERFLAB_TOKEN"  # the variable: an argument would show in the list of processes
 ERRORS: tuple[type[Exception], ...] = (LabError, BenchmarkError)
 
 
@@ -56,7 +55,7 @@ def open_lab(arguments: argparse.Namespace, *, create: bool = False) -> "Lab":
     if arguments.server is not None:
         from ..client import Client
 
-        return Client(arguments.server, os.environ.get(TOKEN) or None)
+        return Client(arguments.server)
     from ..lab import LocalLab
 
     return LocalLab.open(Settings.from_environment(arguments.lab), create=create)

@@ -5,8 +5,8 @@ from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from ..settings import Settings
-from .arguments import ERRORS, TOKEN, add_folder
+from ..settings import TOKEN, Settings
+from .arguments import ERRORS, add_folder
 
 if TYPE_CHECKING:
     from ..access import entries

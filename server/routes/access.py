@@ -2,10 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 
 from ..access.entries import Entry, Masking, NewToken, Token, TokenOrder
 from ..access.needs import KEEPS, tell
+from ..store import LARGEST_ID
 from .deps import NOT_FOUND, REFUSED, RegisterOf
 
 router = APIRouter(tags=["access"], dependencies=[KEEPS])
@@ -26,7 +27,7 @@ def make_token(register: RegisterOf, request: Request, order: TokenOrder) -> New
 
 
 @router.delete("/tokens/{id}", responses=NOT_FOUND | REFUSED)
-def revoke_token(register: RegisterOf, request: Request, id: int) -> Token:
+def revoke_token(register: RegisterOf, request: Request, id: Annotated[int, Path(ge=1, le=LARGEST_ID)]) -> Token:
     """End a token for good; what it has sent stays."""
     ended = register.revoke_token(id)
     tell(request, str(ended))
@@ -51,7 +52,9 @@ def set_masking(register: RegisterOf, request: Request, rule: Masking) -> list[M
 def audit(
     register: RegisterOf,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    before: Annotated[int | None, Query(description="Only what stands before the entry of this number")] = None,
+    before: Annotated[
+        int | None, Query(ge=0, le=LARGEST_ID, description="Only what stands before the entry of this number")
+    ] = None,
 ) -> list[Entry]:
     """What was changed, by whom, and which tokens were refused: the newest first."""
     return register.entries(limit, before)

@@ -18,6 +18,12 @@ REFUSED: Responses = {422: {"model": Error, "description": "What was sent cannot
 NOT_FOUND: Responses = {404: {"model": Error, "description": "The lab does not have it"}}
 AMBIGUOUS: Responses = {409: {"model": Error, "description": "More than one thing has that name"}}
 BUSY: Responses = {503: {"model": Error, "description": "Busy; `Retry-After` says when to ask again"}}
+# What the gate before the routes answers.
+STRANGERS: Responses = {
+    401: {"model": Error, "description": "The lab asks for a token, or does not know this one"},
+    403: {"model": Error, "description": "The token does not allow it"},
+    429: {"model": Error, "description": "Too many requests; `Retry-After` says when to ask again"},
+}
 
 
 def _lab(request: Request) -> LocalLab:

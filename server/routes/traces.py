@@ -25,7 +25,9 @@ FILE: Responses = {
     }
 }
 
-REPAIRED: Responses = {200: {"description": "Chrome JSON", "content": {"application/json": {"schema": {}}}}}
+REPAIRED: Responses = {
+    200: {"description": "Chrome JSON", "content": {"application/json": {"schema": {"type": "object"}}}}
+}
 
 
 @router.get("/{id}", responses=NOT_FOUND | REFUSED)
