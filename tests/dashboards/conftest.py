@@ -37,6 +37,8 @@ from perflab.server.schema import Label, Origin
 from perflab.server.settings import Settings
 from perflab.server.store import Store
 
+from . import history
+
 MAIN = Track(100, 100, "main", "python")
 GIL = Track(100, "100 GIL", "main: GIL", "python")
 
@@ -209,6 +211,16 @@ def lab(tmp_path_factory: pytest.TempPathFactory, training_trace: MakeTrace) -> 
     settings = Settings(lab=folder / "lab")
     filled = LocalLab.open(settings, create=True)
     fill(filled, folder, training_trace)
+    filled.close()
+    yield from served(settings)
+
+
+@pytest.fixture(scope="session")
+def long_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a lab with a hundred commits of the project `trainer`."""
+    settings = Settings(lab=tmp_path_factory.mktemp("history") / "lab")
+    filled = LocalLab.open(settings, create=True)
+    history.fill(filled, 100, 12)
     filled.close()
     yield from served(settings)
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from perflab.server.lab import LocalLab
 from perflab.server.settings import Settings
 
 from . import history
@@ -15,16 +14,6 @@ from .conftest import Watched, every_size, served
 
 pytestmark = pytest.mark.browser
 TRACE = '{"traceEvents": [{"ph": "X", "name": "add", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 0, "dur": 5}]}'
-
-
-@pytest.fixture(scope="session")
-def long_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a lab with a hundred commits of the project `trainer`."""
-    settings = Settings(lab=tmp_path_factory.mktemp("history") / "lab")
-    filled = LocalLab.open(settings, create=True)
-    history.fill(filled, 100, 12)
-    filled.close()
-    yield from served(settings)
 
 
 @every_size
