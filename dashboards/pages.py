@@ -30,6 +30,7 @@ from .views import (
 )
 
 SERIES_LIMIT = 12
+ROW_LIMIT = 50  # rows of a series' table
 TILE_LIMIT = 60
 
 
@@ -150,6 +151,7 @@ def series_page(views: Sequence[SeriesView]) -> str:
         project=views[0].project,
         views=shown,
         left_out=len(views) - len(shown),
+        row_limit=ROW_LIMIT,
         colours={"point": theme.ALLOCATED, "worse": theme.WORSE, "better": theme.BETTER},
     )
 

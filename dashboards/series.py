@@ -2,7 +2,9 @@
 
 import statistics
 from html import escape
+from itertools import pairwise
 
+import numpy as np
 import plotly.graph_objects as go
 
 from . import theme, units
@@ -10,6 +12,9 @@ from .views import SeriesPoint, SeriesView
 
 SHORT_SHA = 8
 LABEL_LIMIT = 32
+DENSE = 60  # commits; of more the dots are smaller
+BAND = 0.95
+BAND_COMMITS = 5  # of a level at least, for a band to say something
 
 
 def figure(view: SeriesView) -> go.Figure:
@@ -45,6 +50,18 @@ def figure(view: SeriesView) -> go.Figure:
             line={"color": colour, "width": 1, "dash": "dash"},
             annotation={"text": percent(change.ratio), "font": {"color": colour}, "yanchor": "top"},
         )
+    band = _band(view)
+    if band:
+        drawn.add_scatter(
+            name="level",
+            x=[x for x, _ in band],
+            y=[None if value is None else value / scale.divisor for _, value in band],
+            mode="lines",
+            line={"width": 0},
+            fill="toself",
+            fillcolor=theme.BAND,
+            hoverinfo="skip",
+        )
     drawn.add_scatter(
         name="runs",
         x=[at + offset for at in positions for offset in _side_by_side(len(view.points[at].values), len(positions))],
@@ -60,15 +77,29 @@ def figure(view: SeriesView) -> go.Figure:
         mode="lines+markers",
         line={"color": theme.NEUTRAL, "width": 1},
         marker={
-            "size": 10,
+            "size": 10 if len(positions) <= DENSE else 6,
             "opacity": 1,
             "color": [theme.VERDICTS.get(point.verdict, theme.ALLOCATED) for point in view.points],
             "symbol": ["diamond" if point is baseline else "circle" for point in view.points],
         },
-        customdata=[_hover(point, view) for point in view.points],
-        hovertemplate="%{customdata}<extra></extra>",
+        customdata=[[_hover(point, view), point.commit] for point in view.points],
+        hovertemplate="%{customdata[0]}<extra></extra>",
     )
     return drawn
+
+
+def _band(view: SeriesView) -> list[tuple[float | None, float | None]]:
+    """Around each level of the series, where BAND of its results lie; the outlines of all, with gaps between them."""
+    outline: list[tuple[float | None, float | None]] = []
+    bounds = [0, *(change.place for change in view.changes), len(view.points)]
+    for begin, end in pairwise(bounds):
+        values = [value for point in view.points[begin:end] for value in point.values]
+        if end - begin < BAND_COMMITS:
+            continue
+        low, high = np.quantile(values, ((1 - BAND) / 2, (1 + BAND) / 2)).tolist()
+        left, right = begin - 0.5, end - 0.5
+        outline += [(left, low), (right, low), (right, high), (left, high), (left, low), (None, None)]
+    return outline[:-1]
 
 
 def _side_by_side(count: int, commits: int) -> list[float]:

@@ -70,6 +70,7 @@ BETTER = "#1d998b"
 NEUTRAL = "#8793a0"
 ALLOCATED = "#4a86cf"
 RESERVED = "#9aa5b1"
+BAND = "rgba(135,147,160,0.16)"
 
 
 @dataclass(frozen=True)

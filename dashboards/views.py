@@ -270,7 +270,10 @@ class SeriesChange:
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesView:
-    """A benchmark over commits on one machine, oldest first, at least one; `baseline` is the place of a point."""
+    """A benchmark over commits on one machine, oldest first, at least one; `baseline` is the place of a point.
+
+    `older` commits are not among the points; `query` is what the series is asked for with.
+    """
 
     project: str
     benchmark: str
@@ -280,6 +283,8 @@ class SeriesView:
     machine: str
     fingerprint: str
     points: Sequence[SeriesPoint]
+    query: str
+    older: int = 0
     baseline: int = 0
     changes: Sequence[SeriesChange] = ()
 

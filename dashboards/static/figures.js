@@ -13,8 +13,10 @@ function layoutOf(figure) {
 async function draw(figure) {
   await plotly();
   const config = { displayModeBar: false, plotlyServerURL: "", responsive: true };
+  if (figure.div.dataset.said) config.doubleClickDelay = 0; // each click chooses a point
   await Plotly.react(figure.div, figure.data, layoutOf(figure), config);
   figure.div.dataset.drawn = "true";
+  figure.div.dispatchEvent(new Event("drawn", { bubbles: true }));
 }
 
 let started = null;

@@ -19,6 +19,7 @@ from .deps import GlancesOf, LabOf
 
 RUN_LIMIT = 200
 LATEST_RUNS = 8
+SERIES_COMMITS = 400  # of a series that are shown unless all are asked for
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse, dependencies=[READS])
 
@@ -81,14 +82,15 @@ def series(
     benchmark: str = "",
     machine: str = "",
     baseline: Annotated[str | None, Query(min_length=7)] = None,
+    all: bool = False,
 ) -> str | RedirectResponse:
-    """The series of a benchmark, or without one the list of all series of a project."""
+    """The series of a benchmark over its newest commits or all, or without one the list of all series of a project."""
     if not project:
         return _choice(lab, "Series")
     if not benchmark:
         return pages.series_list_page(project_views.list_view(glances.of(project)))
     found = lab.series(project, benchmark, machine or None)
-    return pages.series_page([views.series_view(each, baseline) for each in found])
+    return pages.series_page([views.series_view(each, baseline, None if all else SERIES_COMMITS) for each in found])
 
 
 @router.get("/grid", response_model=None)

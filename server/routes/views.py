@@ -171,12 +171,16 @@ def verdict_row(finding: Finding, project: str) -> views.VerdictRow:
 
 def series_address(project: str, benchmark: Benchmark, machine: str | None) -> str:
     """Where the series of a benchmark are looked at: of every machine, or of the machine of that fingerprint."""
-    query = {"project": project, "benchmark": benchmark.name}
-    return f"/series?{urlencode(query | ({'machine': machine} if machine else {}))}"
+    return f"/series?{_series_query(project, benchmark, machine)}"
 
 
-def series_view(series: Series, baseline: str | None) -> views.SeriesView:
-    """A series with each commit judged against `baseline`, the beginning of a SHA; None means the first commit.
+def _series_query(project: str, benchmark: Benchmark, machine: str | None) -> str:
+    return urlencode({"project": project, "benchmark": benchmark.name} | ({"machine": machine} if machine else {}))
+
+
+def series_view(series: Series, baseline: str | None, newest: int | None = None) -> views.SeriesView:
+    """A series with each commit judged against `baseline`, the beginning of a SHA; None means the first commit. Of more
+    than `newest` commits the oldest are left out, but those from the baseline on.
 
     Raises NotFound where the series has no such commit.
     """
@@ -184,7 +188,10 @@ def series_view(series: Series, baseline: str | None) -> views.SeriesView:
     for point in series.points:
         commits.setdefault(point.commit, []).append(point)
     at = _place(list(commits), baseline)
-    points = [_point(series, commit, runs) for commit, runs in commits.items()]
+    older = 0 if newest is None else max(len(commits) - newest, 0)
+    older = older if baseline is None else min(older, at)
+    points = [_point(series, commit, runs) for commit, runs in list(commits.items())[older:]]
+    at = max(at - older, 0)
     return views.SeriesView(
         project=series.project,
         benchmark=series.benchmark.name,
@@ -194,6 +201,8 @@ def series_view(series: Series, baseline: str | None) -> views.SeriesView:
         machine=str(series.machine),
         fingerprint=series.machine.fingerprint,
         points=_judged(points, at, series.benchmark),
+        query=_series_query(series.project, series.benchmark, series.machine.fingerprint),
+        older=older,
         baseline=at,
         changes=_changes(points, series.benchmark),
     )

@@ -223,6 +223,7 @@ def test_series_draws_medians_runs_and_the_baseline() -> None:
         direction="lower",
         machine="ada",
         fingerprint="0" * 16,
+        query="",
         points=[point("a" * 40, 1e-3, 3e-3, 2e-3), point("b" * 40, 4e-3, verdict="regression")],
     )
     figure = series.figure(view)
@@ -245,6 +246,7 @@ def test_series_draws_where_the_level_changed() -> None:
         direction="lower",
         machine="ada",
         fingerprint="0" * 16,
+        query="",
         points=[point("a" * 40, 1e-3), point("b" * 40, 2e-3), point("c" * 40, 1e-3)],
         changes=[SeriesChange(place=1, ratio=2.0, worse=True), SeriesChange(place=2, ratio=0.5, worse=False)],
     )
@@ -252,9 +254,30 @@ def test_series_draws_where_the_level_changed() -> None:
     lines = [(shape.x0, shape.line.color) for shape in figure.layout.shapes[1:]]
     assert lines == [(0.5, theme.WORSE), (1.5, theme.BETTER)]
     assert [note.text for note in figure.layout.annotations] == ["+100 %", "\u221250.0 %"]
-    hovers = list(figure.data[1].customdata)
+    hovers = [hover for hover, _ in figure.data[1].customdata]
+    assert [commit[0] for _, commit in figure.data[1].customdata] == ["a", "b", "c"]
     assert "<b>+100 %</b> from here on" in hovers[1]
     assert "from here on" not in hovers[0]
+
+
+def test_a_band_holds_what_is_usual_on_a_level() -> None:
+    low, high = [1.0 + at / 100 for at in range(41)], [3.0] * 4
+    view = SeriesView(
+        project="demo",
+        benchmark="step",
+        params="",
+        unit="x",
+        direction="lower",
+        machine="ada",
+        fingerprint="0" * 16,
+        query="",
+        points=[point(f"{at:040x}", value) for at, value in enumerate((*low, *high))],
+        changes=[SeriesChange(place=41, ratio=2.5, worse=True)],
+    )
+    band = series.figure(view).data[0]
+    # The middle 95 % of 1.00 to 1.40; four commits on the other level are too few for one.
+    assert list(band.x) == [-0.5, 40.5, 40.5, -0.5, -0.5]
+    assert list(band.y) == pytest.approx([1.01, 1.01, 1.39, 1.39, 1.01])
 
 
 def verdict(ratio: float | None, low: float | None, high: float | None) -> VerdictRow:

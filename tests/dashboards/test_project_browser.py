@@ -133,3 +133,44 @@ def test_results_without_a_commit_are_refused(own_lab: str, watched: Watched) ->
     results = {"machine_info": {}, "commit_info": {}, "benchmarks": [entry], "datetime": "2026-01-31T12:00:00"}
     drop(page, ("bench.json", json.dumps(results)))
     expect(page.locator(".says")).to_contain_text("bench.json does not say its commit")
+
+
+def point(page: Page, commit: str) -> dict[str, float]:
+    """Where the median of a commit is drawn on a series' page."""
+    found: dict[str, float] = page.evaluate(
+        """(commit) => {
+          const figure = document.querySelector("[data-figure]");
+          const [trace] = figure.data.filter(({ customdata }) => customdata);
+          const at = trace.customdata.findIndex(([, sha]) => sha === commit);
+          const { xaxis, yaxis } = figure._fullLayout;
+          const box = figure.querySelector(".nsewdrag").getBoundingClientRect();
+          return { x: box.x + xaxis.d2p(trace.x[at]), y: box.y + yaxis.d2p(trace.y[at]) };
+        }""",
+        commit,
+    )
+    return found
+
+
+@pytest.mark.parametrize("later_first", [False, True])
+def test_two_points_of_a_series_lead_to_their_comparison(long_lab: str, watched: Watched, later_first: bool) -> None:
+    page = watched.visit(f"{long_lab}/series?project=trainer&benchmark=train/step.py::test_optimizer")
+    base, head = history.sha(70), history.sha(90)
+    said = page.locator("[data-project] [role=status]")
+    for commit in (head, base) if later_first else (base, head):
+        at = point(page, commit)
+        page.mouse.move(**at)
+        expect(page.locator(".hoverlayer .hovertext")).to_contain_text(commit[:8])
+        page.mouse.click(**at)
+        if commit == (head if later_first else base):
+            expect(said).to_contain_text(commit[:8])
+    page.wait_for_url(f"**/compare?project=trainer&base={base}&head={head}")
+    assert page.title().startswith(f"{head[:8]} against {base[:8]}")
+
+
+def test_a_chosen_point_is_forgotten(long_lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{long_lab}/series?project=trainer&benchmark=train/step.py::test_optimizer")
+    said = page.locator("[data-project] [role=status]")
+    page.mouse.click(**point(page, history.sha(70)))
+    expect(said).to_contain_text(history.sha(70)[:8])
+    page.keyboard.press("Escape")
+    expect(said).to_have_text("Click two commits to compare them.")
