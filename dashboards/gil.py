@@ -13,7 +13,7 @@ from perflab.profiler.trace import Trace
 from . import theme, units
 from .timeline import track_label
 
-POINT_LIMIT = 3000
+POINT_LIMIT = 2000
 ROW_LIMIT = 50
 WAIT_LIMIT = 20
 CONVOY_LIMIT = 5

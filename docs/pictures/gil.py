@@ -11,8 +11,8 @@ import threading
 import time
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
-from screenshot import PERFLAB, draw_figures, served
+from playwright.sync_api import expect, sync_playwright
+from screenshot import PERFLAB, served
 
 from perflab import runtime as rt
 from perflab.profiler import profile
@@ -66,10 +66,9 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
             page = browser.new_page(viewport={"width": 1200, "height": 900})
             page.goto(f"{address}/traces/1")
-            draw_figures(page)
-            hidden = ":is(nav, .stats, .split:not(.wide), section[aria-labelledby=graph], .head, header.top)"
-            page.add_style_tag(content=f"{hidden} {{ display: none !important }}")
-            page.locator("main").screenshot(path=PICTURE)
+            panel = page.locator("#timeline-panel")
+            expect(panel).to_have_attribute("data-settled", "true")
+            panel.screenshot(path=PICTURE)
             browser.close()
     print(f"{PICTURE}: {PICTURE.stat().st_size:,} bytes")
 

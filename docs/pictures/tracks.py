@@ -64,7 +64,7 @@ def main() -> None:
             page = browser.new_page(viewport={"width": 1200, "height": 900})
             of_trace = f"{address}/traces/1"
             take_timeline(page, of_trace, (step.start, step.start + step.duration), "trace-ops.png")
-            page.goto(of_trace)
+            page.goto(f"{of_trace}/memory")
             draw_figures(page)
             page.locator("section[aria-labelledby=memory]").screenshot(path=FOLDER / "trace-memory.png")
             browser.close()

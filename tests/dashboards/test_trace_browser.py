@@ -1,11 +1,23 @@
 """The tabs of a trace in a real Chromium: operators, flame graph, and how they lead to each other."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from .conftest import Watched, every_size
+from perflab.dashboards.trace_pages import TABS
+from perflab.profiler import chrome, profile, record_function
+from perflab.runtime import nn, optim, randn
+from perflab.server.lab import LocalLab
+from perflab.server.schema import Label, Origin
+from perflab.server.settings import Settings
+
+from .conftest import Watched, every_size, served
+from .measure_trace import training_run
+
+TORCH = Path(__file__).parents[1] / "data/traces/torch_step.json"
 
 pytestmark = pytest.mark.browser
 
@@ -22,6 +34,49 @@ def test_tabs_are_gone_through_by_keyboard(lab: str, watched: Watched) -> None:
         page.keyboard.press("Enter")
         expect(tabs.locator("[aria-current=page]")).to_have_text(name)
         watched.settle()
+
+
+def recorded(path: Path) -> None:
+    """A trace of a few real steps."""
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    with profile() as prof:
+        for _ in range(6):
+            with record_function("forward"):
+                loss = model(randn(32, 8)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            prof.step()
+    prof.export_chrome_trace(str(path))
+
+
+@pytest.fixture(scope="module")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A lab with a trace that perflab recorded, one of torch, and one of many slices."""
+    folder = tmp_path_factory.mktemp("kinds")
+    own, large = folder / "own.json", folder / "large.json"
+    recorded(own)
+    chrome.write(training_run(40), large)
+    settings = Settings(lab=folder / "lab")
+    with LocalLab.open(settings, create=True) as lab:
+        for path in (own, TORCH, large):
+            lab.upload(path, Label(name=path.name, said=Origin(project="kinds", commit="0" * 40)))
+    yield from served(settings)
+
+
+@pytest.mark.parametrize("trace", [1, 2, 3], ids=["recorded", "torch", "large"])
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_every_tab_of_every_kind_of_trace_is_whole(kinds: str, browser: Browser, trace: int, mode: str) -> None:
+    context = browser.new_context(color_scheme=mode)  # type: ignore[arg-type]
+    for tab in TABS:
+        watched = Watched(context.new_page())
+        page = watched.visit(f"{kinds}/traces/{trace}{tab.path}")
+        expect(page.locator(".tabs [aria-current=page]")).to_have_text(tab.word)
+        assert len(page.locator("main .panel").all()) >= 1
+        assert (watched.faults, watched.overflow()) == ([], 0), tab
+        page.close()
+    context.close()
 
 
 def test_findings_lead_to_their_evidence(lab: str, watched: Watched) -> None:

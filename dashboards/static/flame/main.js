@@ -66,6 +66,7 @@ class FlameGraph {
     this.#last = 0;
     this.panel.dataset.settled = "true";
     performance.mark("flame-drawn");
+    this.panel.dispatchEvent(new Event("settled"));
   }
 
   // Zooms into a box, -1 for all.

@@ -1,6 +1,6 @@
-"""How quick the trace page is in Chromium, on a trace of more than a million events.
+"""How quick the pages of a trace are in Chromium, on a trace of more than a million events.
 
-python tests/dashboards/measure_timeline.py [TRACE]
+python tests/dashboards/measure_trace.py [TRACE]
 """
 
 import random
@@ -15,13 +15,14 @@ import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+from perflab.dashboards.trace_pages import TABS
 from perflab.profiler import chrome
 from perflab.profiler.builder import TraceBuilder
 from perflab.profiler.trace import Int64s, Trace, Track
 from perflab.server.lab import LocalLab
 from perflab.server.schema import Label, Origin
 from perflab.server.settings import Settings
-from tests.dashboards.conftest import CHROMIUM, QUIET, served
+from tests.dashboards.conftest import CHROMIUM, QUIET, Watched, served
 
 STEPS, STEP_NS = 1_000, 4_000_000
 OPS = ("matmul", "add", "relu", "layer_norm", "softmax", "embedding", "dropout", "gelu", "mul", "transpose")
@@ -41,25 +42,38 @@ def main() -> None:
         lab.upload(path, Label(name=path.name, said=Origin(project="large", commit="0" * 40)))
         lab.close()
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        for address in served(settings):
-            page = browser.new_page(viewport={"width": 1440, "height": 900})
-            for visit in ("cold", "warm"):
-                measure_visit(page, f"{address}/traces/1", visit)
-            measure_moves(page)
-            measure_drag(page)
+        # The server of each page has just started, as the page itself: nothing is in a cache but the trace on the disk.
+        for tab in TABS:
+            for address in served(settings):
+                watched = Watched(browser.new_page(viewport={"width": 1440, "height": 900}))
+                page = watched.page
+                for visit in ("cold", "warm"):
+                    measure_visit(page, f"{address}/traces/1{tab.path}", f"{tab.word}, {visit}")
+                if tab.name == "timeline":
+                    measure_moves(page)
+                    measure_drag(page)
+                page.close()
+                if watched.faults:
+                    raise SystemExit(f"{tab.word}: {'; '.join(watched.faults)}")
         browser.close()
 
 
-def measure_visit(page: Page, address: str, visit: str) -> None:
-    """First paint, and when the timeline is drawn and can be moved."""
+def measure_visit(page: Page, address: str, what: str) -> None:
+    """First paint, when the page can be used (timeline or flame graph is drawn, tables are there), and its bytes."""
     page.goto(address, timeout=300_000)
     settled(page)
-    paint, drawn = page.evaluate(
-        "() => ['first-contentful-paint', 'timeline-drawn'].map("
-        "(name) => performance.getEntriesByName(name)[0].startTime)"
+    paint, usable, weight, charts = page.evaluate(
+        """() => {
+            const entry = (name) => performance.getEntriesByName(name)[0]?.startTime;
+            const [navigation] = performance.getEntriesByType("navigation");
+            const loaded = performance.getEntriesByType("resource");
+            const own = loaded.filter(({ name }) => name.includes("/static/") && !name.includes("plotly"));
+            const weight = [navigation, ...own].reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0);
+            const usable = entry("timeline-drawn") ?? entry("flame-drawn") ?? navigation.domContentLoadedEventEnd;
+            return [entry("first-contentful-paint"), usable, weight, document.querySelectorAll("[data-figure]").length];
+        }"""
     )
-    weight = page.evaluate("() => performance.getEntriesByType('navigation')[0].encodedBodySize")
-    print(f"{visit}: first paint {paint:.0f} ms, timeline drawn {drawn:.0f} ms, page of {weight / 1e3:.0f} kB")
+    print(f"{what}: first paint {paint:.0f} ms, usable {usable:.0f} ms, {weight / 1e3:.0f} kB, {charts} charts")
 
 
 def measure_moves(page: Page) -> None:
@@ -108,12 +122,15 @@ def measure_drag(page: Page) -> None:
 
 
 def settled(page: Page) -> None:
-    """Wait until the timeline stands still and is drawn."""
-    page.wait_for_function("() => document.querySelector('[data-settled]')", timeout=300_000)
+    """Wait until timeline and flame graph stand still and are drawn, where there are such."""
+    page.wait_for_function(
+        "() => [...document.querySelectorAll('.timeline:has(canvas), .flame')].every((each) => each.dataset.settled)",
+        timeout=300_000,
+    )
 
 
-def training_run() -> Trace:
-    """A thousand steps: ops with kernels, backward nodes, Python frames, a device's stream, the GIL, memory."""
+def training_run(steps: int = STEPS) -> Trace:
+    """Steps of 1,172 slices each: ops with kernels, backward nodes, Python frames, a device's stream, the GIL, memory."""
     builder = TraceBuilder({"commit": "0" * 40, "baseTimeNanoseconds": 0})
     noise = np.random.default_rng(1)
     kinds = {
@@ -130,20 +147,20 @@ def training_run() -> Trace:
     def spread(low: float, high: float, count: int) -> tuple[Int64s, int]:
         """Starts of `count` slices a step between two shares of it, and the room for each."""
         room = (high - low) * STEP_NS / count
-        at = np.arange(STEPS)[:, None] * STEP_NS + low * STEP_NS + np.arange(count) * room
+        at = np.arange(steps)[:, None] * STEP_NS + low * STEP_NS + np.arange(count) * room
         return at.astype(np.int64).ravel(), int(room)
 
     def named(make: Callable[[str], str]) -> Int64s:
         return np.array([builder.string(make(op)) for op in OPS], dtype=np.int64)
 
-    for number in range(STEPS):
+    for number in range(steps):
         builder.slices(
             number * STEP_NS, STEP_NS - 20_000, main, builder.string(f"ProfilerStep#{number}"), kinds["user_annotation"]
         )
     for name, low, high in (("forward", 0.02, 0.4), ("backward", 0.41, 0.85), ("optimizer", 0.86, 0.98)):
         start, room = spread(low, high, 1)
         builder.slices(start, room, main, builder.string(name), kinds["user_annotation"])
-    which = np.tile(noise.integers(0, len(OPS), per_step), STEPS)
+    which = np.tile(noise.integers(0, len(OPS), per_step), steps)
     ops, kernels = named(str)[which], named(lambda op: f"{op}_native_float32")[which]
     nodes = named(lambda op: f"{op.title()}Backward0")[which]
     start, room = spread(0.02, 0.4, per_step)
