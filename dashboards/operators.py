@@ -203,7 +203,7 @@ def roofline_figure(averages: Averages, ceilings: Ceilings | None) -> go.Figure 
 def roofline_note(averages: Averages, ceilings: Ceilings | None) -> str:
     """What is drawn, and what is missing."""
     known = sum(bool(row.flops and row.moved_bytes and row.costed_ns) for row in averages.rows)
-    drawn = f"{units.whole(min(known, POINT_LIMIT))} ops by shape, larger points took longer"
+    drawn = f"{units.whole(min(known, POINT_LIMIT))} ops by shape, larger points took longer, a click leads to one"
     if ceilings is None:
         return (
             f"{drawn}; no roof: the ceilings of the trace's machine are not known here (perflab machine measures them)"

@@ -130,7 +130,7 @@ def settled(page: Page) -> None:
 
 
 def training_run(steps: int = STEPS) -> Trace:
-    """Steps of 1,172 slices each: ops with kernels, backward nodes, Python frames, a device's stream, the GIL, memory."""
+    """Steps of 1,172 slices: ops with kernels, backward nodes, Python frames, a device's stream, the GIL, memory."""
     builder = TraceBuilder({"commit": "0" * 40, "baseTimeNanoseconds": 0})
     noise = np.random.default_rng(1)
     kinds = {

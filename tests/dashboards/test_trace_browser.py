@@ -59,14 +59,16 @@ def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     recorded(own)
     chrome.write(training_run(40), large)
     settings = Settings(lab=folder / "lab")
-    with LocalLab.open(settings, create=True) as lab:
-        for path in (own, TORCH, large):
-            lab.upload(path, Label(name=path.name, said=Origin(project="kinds", commit="0" * 40)))
+    lab = LocalLab.open(settings, create=True)
+    for path in (own, TORCH, large):
+        lab.upload(path, Label(name=path.name, said=Origin(project="kinds", commit="0" * 40)))
+    lab.close()
     yield from served(settings)
 
 
-@pytest.mark.parametrize("trace", [1, 2, 3], ids=["recorded", "torch", "large"])
-@pytest.mark.parametrize("mode", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("trace", "mode"), [(1, "light"), (2, "dark"), (3, "light")], ids=["recorded", "torch", "large"]
+)
 def test_every_tab_of_every_kind_of_trace_is_whole(kinds: str, browser: Browser, trace: int, mode: str) -> None:
     context = browser.new_context(color_scheme=mode)  # type: ignore[arg-type]
     for tab in TABS:
@@ -116,6 +118,20 @@ def test_op_table_filters(lab: str, watched: Watched) -> None:
     page = watched.visit(f"{lab}/traces/1/operators")
     page.get_by_label("Filter by name").fill("MATM")
     assert page.locator("#op-table tbody tr:visible td:first-child").all_inner_texts() == ["matmul"]
+
+
+def test_a_table_is_had_as_csv(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1/operators")
+    page.get_by_label("Filter by name").fill("tanh")
+    with page.expect_download() as download:
+        page.locator("#op-table").locator("xpath=ancestor::section").get_by_role("button", name="CSV").click()
+    assert download.value.suggested_filename == "operators.csv"
+    heading, row = Path(download.value.path()).read_text().splitlines()
+    assert heading.startswith("op,self,share,total,calls,")
+    assert row.split(",")[:2] == [
+        "tanh",
+        page.locator("#op-table tr:visible td:nth-child(2)").get_attribute("data-value"),
+    ]
 
 
 def test_an_op_is_chosen_without_leaving_the_page(lab: str, watched: Watched) -> None:
