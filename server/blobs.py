@@ -4,7 +4,9 @@ import contextlib
 import hashlib
 import io
 import os
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -12,8 +14,11 @@ from pathlib import Path
 from typing import IO, BinaryIO, Protocol
 
 from .errors import LabRefused, NotFound
+from .settings import Settings
 
 CHUNK = 1 << 20
+DIGITS = 64
+_HASH = re.compile(rf"[0-9a-f]{{{DIGITS}}}(?![0-9a-f])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,28 @@ class Blobs(Protocol):
         """What was made of the blob of that hash; None where it was not kept."""
         ...
 
+    def sizes(self) -> Counter[str]:
+        """The bytes of each kept file, with what was made of it, by its hash."""
+        ...
+
+    def delete(self, sha256: str) -> None:
+        """Remove a file and what was made of it; one that is not there is no error."""
+        ...
+
+
+def open_blobs(settings: Settings) -> Blobs:
+    """Where the lab of these settings keeps its files; raises LabRefused."""
+    url = settings.blobs_url
+    if url is None:
+        return FolderBlobs(settings.blobs)
+    if not url.startswith("s3://"):
+        raise LabRefused(f"PERFLAB_BLOBS_URL is {url}; name a bucket as in s3://bucket/prefix, or unset it")
+    try:
+        from .s3 import S3Blobs
+    except ImportError:
+        raise LabRefused("PERFLAB_BLOBS_URL names a bucket; install its client: pip install perflab[s3]") from None
+    return S3Blobs(url)
+
 
 class FolderBlobs:
     """Blobs as files `ab/abcdef...` in a folder; temporary files lie beside them, so that keeping one is a rename."""
@@ -71,8 +98,8 @@ class FolderBlobs:
         path = Path(name)
         try:
             with open(descriptor, "wb") as file:
-                sha256, size = _copy(stream, file)
-            yield Staged(path, sha256, size)
+                arrived = receive(stream, file, path)
+            yield arrived
         finally:
             path.unlink(missing_ok=True)
 
@@ -89,7 +116,7 @@ class FolderBlobs:
         try:
             return open(self._path(sha256), "rb")
         except FileNotFoundError:
-            raise _missing(sha256) from None
+            raise missing(sha256) from None
 
     def keep_derived(self, sha256: str, write: Callable[[BinaryIO], None]) -> None:
         target = self._derived(sha256)
@@ -109,6 +136,19 @@ class FolderBlobs:
             return open(self._derived(sha256), "rb")
         return None
 
+    def sizes(self) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for path in self._folder.rglob("*"):
+            with contextlib.suppress(FileNotFoundError):  # another process removes one
+                if (sha256 := hash_of(path.name)) and path.is_file():
+                    found[sha256] += path.stat().st_size
+        return found
+
+    def delete(self, sha256: str) -> None:
+        # What was made of it goes first: alone, it would not be found again.
+        for path in [*self._derived(sha256).parent.glob(f"{sha256}*"), self._path(sha256)]:
+            path.unlink(missing_ok=True)
+
     def _derived(self, sha256: str) -> Path:
         return self._folder / "derived" / sha256[:2] / sha256
 
@@ -126,9 +166,7 @@ class MemoryBlobs:
     @contextlib.contextmanager
     def stage(self, stream: BinaryIO) -> Iterator[Staged]:
         with tempfile.NamedTemporaryFile() as file:
-            sha256, size = _copy(stream, file)
-            file.flush()
-            yield Staged(Path(file.name), sha256, size)
+            yield receive(stream, file, Path(file.name))
 
     def keep(self, staged: Staged) -> None:
         self.kept[staged.sha256] = staged.path.read_bytes()
@@ -137,7 +175,7 @@ class MemoryBlobs:
         try:
             return io.BytesIO(self.kept[sha256])
         except KeyError:
-            raise _missing(sha256) from None
+            raise missing(sha256) from None
 
     def keep_derived(self, sha256: str, write: Callable[[BinaryIO], None]) -> None:
         file = io.BytesIO()
@@ -147,16 +185,36 @@ class MemoryBlobs:
     def open_derived(self, sha256: str) -> BinaryIO | None:
         return io.BytesIO(self.derived[sha256]) if sha256 in self.derived else None
 
+    def sizes(self) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for name, content in (*self.kept.items(), *self.derived.items()):
+            found[name[:DIGITS]] += len(content)
+        return found
 
-def _missing(sha256: str) -> NotFound:
+    def delete(self, sha256: str) -> None:
+        self.kept.pop(sha256, None)
+        for name in [name for name in self.derived if name.startswith(sha256)]:
+            del self.derived[name]
+
+
+def hash_of(name: str) -> str | None:
+    """The hash with which a file's name begins: that of a blob, or of the blob that it was made of."""
+    found = _HASH.match(name)
+    return found and found.group()
+
+
+def missing(sha256: str) -> NotFound:
+    """What is raised where a blob is not there."""
     return NotFound(f"the lab has lost the file {sha256}; upload it again")
 
 
-def _copy(source: BinaryIO, target: IO[bytes]) -> tuple[str, int]:
+def receive(source: BinaryIO, target: IO[bytes], path: Path) -> Staged:
+    """Copy a stream to a file, which is at `path`."""
     digest = hashlib.sha256()
     size = 0
     while chunk := source.read(CHUNK):
         digest.update(chunk)
         target.write(chunk)
         size += len(chunk)
-    return digest.hexdigest(), size
+    target.flush()
+    return Staged(path, digest.hexdigest(), size)

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select
+from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 
 from . import migrations
@@ -21,10 +20,42 @@ def open_engine(settings: Settings, *, create: bool) -> Engine:
     Raises LabRefused when there is no lab, when the folder is a file or cannot be written, when the database is not one
     of ours or when a later perflab made it. Nothing is changed then.
     """
+    if settings.database_url is None:
+        _find_folder(settings, create)
+        lab, another = str(settings.lab), "--lab"
+    else:
+        lab, another = _shown(settings.database_url), "PERFLAB_DATABASE_URL"
+    engine = _engine(settings)
+    try:
+        _bring_up_to_date(engine, create)
+    except DBAPIError as error:
+        engine.dispose()
+        reason = str(error.orig).strip().replace("\n", "; ")
+        raise LabRefused(f"the database in {lab} cannot be used ({reason}); name another lab with {another}") from error
+    except _NotOurs:
+        engine.dispose()
+        raise LabRefused(f"the database in {lab} is not a perflab lab; name another with {another}") from None
+    except _Later as error:
+        engine.dispose()
+        raise LabRefused(
+            f"the lab in {lab} is of schema {error} and this perflab knows up to {migrations.HEAD}; upgrade perflab"
+        ) from None
+    return engine
+
+
+class _NotOurs(Exception):
+    """The database has tables, and they are not those of a lab."""
+
+
+class _Later(Exception):
+    """The database is of a schema that this perflab does not know, which the error tells."""
+
+
+def _find_folder(settings: Settings, create: bool) -> None:
     lab = settings.lab
     if lab.exists() and not lab.is_dir():
         raise LabRefused(f"{lab} is a file, and a lab is a folder; name another with --lab")
-    if settings.database_url is None and not settings.database.exists() and not create:
+    if not settings.database.exists() and not create:
         raise LabRefused(f"there is no lab in {lab}; upload a file to make one, or name another with --lab")
     if create:
         try:
@@ -33,16 +64,14 @@ def open_engine(settings: Settings, *, create: bool) -> Engine:
             raise LabRefused(
                 f"the lab cannot make its folder {lab} ({error.strerror}); name another with --lab"
             ) from error
-    engine = _engine(settings)
+
+
+def _shown(url: str) -> str:
+    """A database's address without its password."""
     try:
-        _bring_up_to_date(engine, lab, create)
-    except DBAPIError as error:
-        engine.dispose()
-        raise LabRefused(f"the database in {lab} cannot be used ({error.orig}); name another lab with --lab") from error
-    except LabRefused:
-        engine.dispose()
-        raise
-    return engine
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return url
 
 
 @contextmanager
@@ -97,34 +126,44 @@ def _begin_sqlite(connection: Connection) -> None:
 _MIGRATING = 0x7065_7266_6C61_62
 
 
-def _bring_up_to_date(engine: Engine, lab: Path, create: bool) -> None:
+def _bring_up_to_date(engine: Engine, create: bool) -> None:
     with engine.connect() as connection:
-        if _is_current(connection, lab, create):
+        if _is_current(connection, create):
             return
-    sqlite = engine.dialect.name == "sqlite"
     with engine.connect().execution_options(writes=True) as connection:
-        if sqlite:
-            # Neither can be set inside a transaction, so they go past SQLAlchemy. The first stays with the file; the
-            # second, since a table that a migration copies and drops would take along what refers to it.
-            connection.connection.cursor().execute("PRAGMA journal_mode = WAL")
-            connection.connection.cursor().execute("PRAGMA foreign_keys = OFF")
-        with connection.begin():
-            if not sqlite:
+        if engine.dialect.name == "sqlite":
+            _migrate_sqlite(connection, create)
+        else:
+            with connection.begin():
                 connection.execute(select(func.pg_advisory_xact_lock(_MIGRATING)))
-            if not _is_current(connection, lab, create):
-                migrations.upgrade(connection)
-        connection.invalidate()
+                _upgrade(connection, create)
 
 
-def _is_current(connection: Connection, lab: Path, create: bool) -> bool:
-    """False where there is something to do; raises LabRefused for what is none of our labs, or of a later perflab."""
+def _migrate_sqlite(connection: Connection, create: bool) -> None:
+    # Neither can be set inside a transaction, so they go past SQLAlchemy. The first stays with the file; the second,
+    # since a table that a migration copies and drops would take along what refers to it.
+    cursor = connection.connection.cursor()
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA foreign_keys = OFF")
+    try:
+        with connection.begin():
+            _upgrade(connection, create)
+    finally:
+        cursor.execute("PRAGMA foreign_keys = ON")
+
+
+def _upgrade(connection: Connection, create: bool) -> None:
+    if not _is_current(connection, create):  # another process may have been faster
+        migrations.upgrade(connection)
+
+
+def _is_current(connection: Connection, create: bool) -> bool:
+    """False where there is something to do; raises _NotOurs, _Later."""
     version = migrations.version_of(connection)
     if version is None:
         if create and not inspect(connection).get_table_names():
             return False
-        raise LabRefused(f"the database in {lab} is not a perflab lab; name another folder with --lab")
+        raise _NotOurs
     if version not in migrations.KNOWN:
-        raise LabRefused(
-            f"the lab in {lab} is of schema {version} and this perflab knows up to {migrations.HEAD}; upgrade perflab"
-        )
+        raise _Later(version)
     return version == migrations.HEAD

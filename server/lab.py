@@ -18,7 +18,7 @@ from perflab.profiler.errors import TraceFormatError
 from perflab.profiler.trace import Trace as FullTrace
 
 from .ask import ask_lab
-from .blobs import Blobs, FolderBlobs
+from .blobs import Blobs, open_blobs
 from .compare import compare
 from .errors import Refused
 from .ingest import ingest, short_name
@@ -174,7 +174,8 @@ class LocalLab:
     @classmethod
     def open(cls, settings: Settings, *, create: bool) -> Self:
         """The embedded lab of these settings, made where there is none and `create` is true; raises LabRefused."""
-        return cls(Store.open(settings, create=create), FolderBlobs(settings.blobs))
+        blobs = open_blobs(settings)
+        return cls(Store.open(settings, create=create), blobs)
 
     def upload(self, path: Path, label: Label, progress: Progress = silent) -> Upload:
         with open_upload(path, progress) as file:

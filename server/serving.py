@@ -6,7 +6,7 @@ import socket
 import uvicorn
 
 from .app import create_app
-from .blobs import FolderBlobs
+from .blobs import open_blobs
 from .errors import LabRefused, PortRefused
 from .settings import Settings
 from .store import Store
@@ -44,7 +44,7 @@ def serve(settings: Settings, listener: socket.socket) -> None:
                 f"other machines can reach {settings.proxy or settings.host}, and the lab in {settings.lab} has no "
                 "admin token to ask them for; make one with `perflab token create NAME --scope admin`"
             )
-        app = create_app(settings, store, FolderBlobs(settings.blobs))
+        app = create_app(settings, store, open_blobs(settings))
         host, port = listener.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
         print(f"The dashboard of {settings.lab} is at http://{host}:{port} (Ctrl-C ends it)", flush=True)

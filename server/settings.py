@@ -17,15 +17,17 @@ class Settings:
     """One lab's settings.
 
     `lab` is the folder of the embedded lab; `database_url` names another database in SQLAlchemy's form, with None
-    meaning the SQLite file in that folder; `host` and `port` are where `perflab serve` listens; `proxy` is the address
-    of a reverse proxy that says whom it speaks for, with None meaning that nobody is believed who says so; `webhooks`
-    are addresses that are told what gates came to.
+    meaning the SQLite file in that folder; `blobs_url` names a bucket for uploaded files, with None meaning a folder in
+    that folder; `host` and `port` are where `perflab serve` listens; `proxy` is the address of a reverse proxy that says
+    whom it speaks for, with None meaning that nobody is believed who says so; `webhooks` are addresses that are told
+    what gates came to.
     """
 
     lab: Path = DEFAULT_LAB
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
     database_url: str | None = None
+    blobs_url: str | None = None
     webhooks: tuple[str, ...] = ()
     proxy: str | None = None
 
@@ -39,10 +41,17 @@ class Settings:
         proxy: str | None = None,
         environ: Mapping[str, str] = os.environ,
     ) -> "Settings":
-        """The settings of the lab in folder `lab`; PERFLAB_DATABASE_URL, where set, names its database, and
-        PERFLAB_WEBHOOKS addresses, with spaces between them."""
-        webhooks = tuple(environ.get("PERFLAB_WEBHOOKS", "").split())
-        return cls(lab, host, port, environ.get("PERFLAB_DATABASE_URL") or None, webhooks, proxy)
+        """The settings of the lab in folder `lab`; PERFLAB_DATABASE_URL, where set, names its database,
+        PERFLAB_BLOBS_URL its bucket, and PERFLAB_WEBHOOKS addresses, with spaces between them."""
+        return cls(
+            lab,
+            host,
+            port,
+            database_url=environ.get("PERFLAB_DATABASE_URL") or None,
+            blobs_url=environ.get("PERFLAB_BLOBS_URL") or None,
+            webhooks=tuple(environ.get("PERFLAB_WEBHOOKS", "").split()),
+            proxy=proxy,
+        )
 
     @property
     def is_open(self) -> bool:

@@ -74,6 +74,7 @@ ONLY = {
         "server/access/register.py",
     ),
     "alembic": ("server/migrations/",),
+    "obstore": ("server/s3.py",),
     "duckdb": ("profiler/sql.py", "profiler/trace_tables.py"),
     "zstandard": ("profiler/importers/container.py",),
     "fastapi": ("server/",),

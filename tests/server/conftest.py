@@ -6,20 +6,26 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from uuid import uuid4
 
 import httpx
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import create_engine
+from sqlalchemy.schema import CreateSchema
 
 from perflab.benchmarks.machine import Machine
+from perflab.benchmarks.postgres import postgresql
 from perflab.benchmarks.result import Benchmark, Result, Run
 from perflab.profiler import cli
 from perflab.server.app import create_app
-from perflab.server.blobs import FolderBlobs
+from perflab.server.blobs import Blobs, open_blobs
 from perflab.server.client import Client
 from perflab.server.lab import Lab, LocalLab
 from perflab.server.settings import Settings
 from perflab.server.store import Store
+
+from .team import s3
 
 BASE = "ba5e" * 10
 HEAD = "4ead" * 10
@@ -99,9 +105,53 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path / "files")
 
 
+@pytest.fixture(scope="session")
+def database() -> Iterator[str]:
+    """A PostgreSQL for all tests: each has a schema of its own in it."""
+    with postgresql(durable=False) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def bucket() -> Iterator[str]:
+    """A bucket for all tests: each has a prefix of its own in it."""
+    with s3() as url:
+        yield url
+
+
 @pytest.fixture
-def settings(tmp_path: Path) -> Settings:
+def embedded(tmp_path: Path) -> Settings:
+    """A lab in a folder."""
     return Settings(tmp_path / "lab")
+
+
+@pytest.fixture
+def team(tmp_path: Path, database: str, bucket: str) -> Settings:
+    """A lab in PostgreSQL and S3."""
+    name = f"test_{uuid4().hex}"
+    engine = create_engine(database)
+    with engine.begin() as connection:
+        connection.execute(CreateSchema(name))
+    engine.dispose()
+    return Settings(
+        tmp_path / "lab", database_url=f"{database}&options=-csearch_path={name}", blobs_url=f"{bucket}/{name}"
+    )
+
+
+@pytest.fixture(params=["embedded", "team"])
+def settings(request: pytest.FixtureRequest) -> Settings:
+    """Both kinds of lab."""
+    settings: Settings = request.getfixturevalue(request.param)
+    return settings
+
+
+# For tests that look into the files of a lab.
+EMBEDDED = pytest.mark.parametrize("settings", ["embedded"], indirect=True)
+
+
+@pytest.fixture
+def blobs(settings: Settings) -> Blobs:
+    return open_blobs(settings)
 
 
 @pytest.fixture
@@ -112,8 +162,8 @@ def store(settings: Settings) -> Iterator[Store]:
 
 
 @pytest.fixture
-def app(settings: Settings, store: Store) -> FastAPI:
-    return create_app(settings, store, FolderBlobs(settings.blobs))
+def app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
+    return create_app(settings, store, blobs)
 
 
 @pytest.fixture
@@ -123,8 +173,8 @@ def client(app: FastAPI) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture
-def local(settings: Settings, store: Store) -> LocalLab:
-    return LocalLab(store, FolderBlobs(settings.blobs))
+def local(store: Store, blobs: Blobs) -> LocalLab:
+    return LocalLab(store, blobs)
 
 
 @pytest.fixture(params=["local", "remote"])

@@ -25,7 +25,7 @@ from perflab.server.schema import Label, Origin
 from perflab.server.settings import Settings
 from perflab.server.store import Store
 
-from .conftest import BASE, HEAD, NOON, Files, Perflab
+from .conftest import BASE, EMBEDDED, HEAD, NOON, Files, Perflab
 
 DOCS = (Path(__file__).parents[2] / "docs/sql.md").read_text(encoding="utf-8")
 
@@ -199,6 +199,7 @@ def test_where_tables_cannot_be_kept(files: Files, store: Store) -> None:
     store.close()
 
 
+@EMBEDDED
 def test_nothing_else_of_the_lab_is_in_reach(history: LocalLab, settings: Settings) -> None:
     """Questions over one trace reach no other's files, nor the lab's own."""
     history.ask("from slices")

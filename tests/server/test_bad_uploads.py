@@ -9,16 +9,17 @@ from pathlib import Path
 
 import httpx
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, func, select
 
-from perflab.server.blobs import FolderBlobs, Staged
+from perflab.server.blobs import FolderBlobs, Staged, open_blobs
 from perflab.server.errors import LabRefused, Refused
 from perflab.server.lab import Lab, LocalLab
 from perflab.server.schema import Label, Origin
 from perflab.server.settings import Settings
 from perflab.server.store import Store
+from perflab.server.tables import metadata
 
-from .conftest import BASE, Files
+from .conftest import BASE, EMBEDDED, Files
 
 SAID = Origin(project="demo", commit=BASE)
 TRACE = '{"traceEvents": [{"ph": "X", "name": "add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}]}'
@@ -53,15 +54,15 @@ BAD = {
 
 def assert_untouched(settings: Settings) -> None:
     """No row in any table, no blob, no temporary file."""
-    engine = create_engine(f"sqlite:///{settings.database}")
+    engine = create_engine(settings.database_url or f"sqlite:///{settings.database}")
     with engine.connect() as connection:
-        names = connection.scalars(
-            text("select name from sqlite_master where type = 'table' and name != 'perflab_version'")
-        ).all()
-        rows = {name: connection.scalar(text(f'select count(*) from "{name}"')) for name in names}
+        rows = {
+            table.name: connection.scalar(select(func.count()).select_from(table)) for table in metadata.sorted_tables
+        }
     engine.dispose()
     assert len(rows) >= 10
     assert set(rows.values()) == {0}
+    assert open_blobs(settings).sizes() == {}
     assert [path for path in settings.blobs.rglob("*") if path.is_file()] == []
 
 
@@ -150,6 +151,7 @@ class FullDisk(FolderBlobs):
         raise OSError(28, "No space left on device")
 
 
+@EMBEDDED
 def test_a_disk_that_fails_leaves_nothing(settings: Settings, store: Store, files: Files) -> None:
     lab = LocalLab(store, FullDisk(settings.blobs))
     with pytest.raises(LabRefused) as caught:
@@ -161,6 +163,7 @@ def test_a_disk_that_fails_leaves_nothing(settings: Settings, store: Store, file
     assert lab.runs() == []
 
 
+@EMBEDDED
 def test_a_database_that_cannot_be_written_is_said(settings: Settings, local: LocalLab, files: Files) -> None:
     with closing(sqlite3.connect(settings.database)) as connection, connection:
         connection.execute("alter table trace rename to gone")
@@ -170,6 +173,7 @@ def test_a_database_that_cannot_be_written_is_said(settings: Settings, local: Lo
     assert_untouched(settings)
 
 
+@EMBEDDED
 def test_a_lab_that_was_removed_takes_nothing(settings: Settings, local: LocalLab, files: Files) -> None:
     path = files.write("upload.json", TRACE)
     shutil.rmtree(settings.lab)

@@ -12,6 +12,11 @@ from perflab.server.settings import Settings
 from perflab.server.store import Store
 
 
+@pytest.fixture
+def settings(embedded: Settings) -> Settings:
+    return embedded
+
+
 def refusal(settings: Settings, *, create: bool = True) -> str:
     with pytest.raises(LabRefused) as caught:
         Store.open(settings, create=create)
@@ -60,7 +65,7 @@ def test_a_lab_from_before_its_first_release_is_refused(settings: Settings) -> N
         connection.execute("create table lab (schema_version integer)")
         connection.execute("insert into lab values (1)")
     before = settings.database.read_bytes()
-    assert refusal(settings) == f"the database in {settings.lab} is not a perflab lab; name another folder with --lab"
+    assert refusal(settings) == f"the database in {settings.lab} is not a perflab lab; name another with --lab"
     assert settings.database.read_bytes() == before
 
 
@@ -78,7 +83,7 @@ def test_a_database_of_something_else_is_refused(settings: Settings) -> None:
     with closing(sqlite3.connect(settings.database)) as connection, connection:
         connection.execute("create table other (id integer)")
     before = settings.database.read_bytes()
-    assert refusal(settings) == f"the database in {settings.lab} is not a perflab lab; name another folder with --lab"
+    assert refusal(settings) == f"the database in {settings.lab} is not a perflab lab; name another with --lab"
     assert settings.database.read_bytes() == before
 
 

@@ -15,6 +15,11 @@ from perflab.server.sha import whole_sha
 from .conftest import Files
 
 
+@pytest.fixture
+def settings(embedded: Settings) -> Settings:
+    return embedded
+
+
 class Trainer:
     """Leaves the files that training would, with times of our choosing."""
 

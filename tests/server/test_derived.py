@@ -2,12 +2,19 @@
 
 from typing import Any
 
+import pytest
+
 from perflab.profiler.trace import Trace
 from perflab.server.lab import LocalLab
 from perflab.server.schema import Label, Origin
 from perflab.server.settings import Settings
 
 from .conftest import BASE, Files
+
+
+@pytest.fixture
+def settings(embedded: Settings) -> Settings:
+    return embedded
 
 
 def told(trace: Trace) -> list[Any]:

@@ -28,7 +28,7 @@ Schema = dict[str, Any]
 def engine(settings: Settings) -> Iterator[sa.Engine]:
     """The database of a lab that is not made yet."""
     settings.lab.mkdir()
-    engine = sa.create_engine(f"sqlite:///{settings.database}")
+    engine = sa.create_engine(settings.database_url or f"sqlite:///{settings.database}")
     yield engine
     engine.dispose()
 
@@ -89,34 +89,33 @@ def test_a_lab_from_before_there_were_migrations_goes_on(settings: Settings, eng
     migrate(engine, "0001")
     with engine.begin() as connection:
         connection.execute(sa.text(f"drop table {migrations.VERSION_TABLE}"))
-        connection.execute(sa.text("insert into project (name) values ('demo')"))
-        connection.execute(sa.text("insert into 'commit' (project_id, sha) values (1, :sha)"), {"sha": BASE})
+        connection.execute(sa.insert(tables.project).values(name="demo"))
+        connection.execute(sa.insert(tables.commit).values(project_id=1, sha=BASE))
     lab = LocalLab.open(settings, create=False)
     taken = lab.upload(files.run("run.json", 1.0), Label(name="run.json", said=Origin(commit=BASE)))
     assert [project.name for project in lab.projects()] == ["demo"]
     lab.close()
     with engine.connect() as connection:
         assert migrations.version_of(connection) == migrations.HEAD
-        assert connection.execute(sa.text("select id, sha from 'commit'")).all() == [(1, BASE)]
-        assert connection.scalar(sa.text("select commit_id from run where id = :id"), {"id": taken.run}) == 1
-        assert connection.execute(sa.text("pragma foreign_key_check")).all() == []
+        assert connection.execute(sa.select(tables.commit.c.id, tables.commit.c.sha)).all() == [(1, BASE)]
+        assert connection.execute(sa.select(tables.run.c.id, tables.run.c.commit_id)).all() == [(taken.run, 1)]
 
 
-def test_a_lab_of_a_later_perflab_is_refused_and_left_alone(settings: Settings) -> None:
+def test_a_lab_of_a_later_perflab_is_refused_and_left_alone(settings: Settings, engine: sa.Engine) -> None:
     Store.open(settings, create=True).close()
-    engine = sa.create_engine(f"sqlite:///{settings.database}")
     with engine.begin() as connection:
         connection.execute(sa.text(f"update {migrations.VERSION_TABLE} set version_num = '9999'"))
-    engine.dispose()
-    before = settings.database.read_bytes()
+    before = schema(engine)
     for create in (True, False):
         with pytest.raises(LabRefused) as caught:
             Store.open(settings, create=create)
+        place = settings.database_url or str(settings.lab)
         assert str(caught.value) == (
-            f"the lab in {settings.lab} is of schema 9999 and this perflab knows up to {migrations.HEAD}; "
-            "upgrade perflab"
+            f"the lab in {place} is of schema 9999 and this perflab knows up to {migrations.HEAD}; upgrade perflab"
         )
-    assert settings.database.read_bytes() == before
+    with engine.connect() as connection:
+        assert migrations.version_of(connection) == "9999"
+    assert schema(engine) == before
 
 
 def test_a_migration_that_fails_changes_nothing(settings: Settings, engine: sa.Engine) -> None:
@@ -124,7 +123,7 @@ def test_a_migration_that_fails_changes_nothing(settings: Settings, engine: sa.E
     with engine.begin() as connection:
         connection.execute(sa.text("drop table lab"))  # which 0002 drops
     before = schema(engine)
-    with pytest.raises(LabRefused, match="no such table: lab"):
+    with pytest.raises(LabRefused, match="lab"):
         Store.open(settings, create=True)
     with engine.connect() as connection:
         assert migrations.version_of(connection) == "0001"
