@@ -102,13 +102,13 @@ class S3Blobs:
                 return None
             file.seek(0)
             stack.pop_all()
-            return file  # type: ignore[return-value]
+            return file
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except BaseError as error:
+        except (BaseError, OSError) as error:
             raise self._refused(error) from error
 
     def _refused(self, error: Exception) -> LabRefused:

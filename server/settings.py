@@ -18,9 +18,9 @@ class Settings:
 
     `lab` is the folder of the embedded lab; `database_url` names another database in SQLAlchemy's form, with None
     meaning the SQLite file in that folder; `blobs_url` names a bucket for uploaded files, with None meaning a folder in
-    that folder; `host` and `port` are where `perflab serve` listens; `proxy` is the address of a reverse proxy that says
-    whom it speaks for, with None meaning that nobody is believed who says so; `webhooks` are addresses that are told
-    what gates came to.
+    that folder; `host` and `port` are where `perflab serve` listens; `proxy` is the address of a reverse proxy that
+    says whom it speaks for, with None meaning that nobody is believed who says so; `webhooks` are addresses that are
+    told what gates came to.
     """
 
     lab: Path = DEFAULT_LAB

@@ -3,13 +3,12 @@ schema.py."""
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import fields
-from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Select, Table, func, insert, select
+from sqlalchemy import Connection, Engine, Row, Select, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from perflab.benchmarks.machine import Machine
@@ -20,6 +19,7 @@ from .access.register import Register
 from .arrival import Arrival
 from .database import open_engine, reading, writing
 from .errors import Ambiguous, NotFound
+from .rows import add_upload, id_of, insert_row
 from .schema import Commit, Judgement, Project, ProjectBenchmark, Recent, Run, RunDetail, Series, Trace, Upload
 from .series import read_recent, read_series
 from .settings import Settings
@@ -69,47 +69,15 @@ class Store:
         `keep` is called once the rows stand and before they are committed: when it fails, nothing is written.
         """
         with self._write() as connection:
-            project = _id_of(connection, t.project, name=new.project)
-            run = _run_id(connection, project, new)
-            known = connection.scalar(
-                select(t.upload.c.id).where(t.upload.c.run_id == run, t.upload.c.sha256 == new.sha256)
-            )
-            upload = known or _insert(
-                connection,
-                t.upload,
-                run_id=run,
-                sha256=new.sha256,
-                kind=new.kind,
-                name=new.name,
-                bytes=new.bytes,
-                masked=new.masked,
-            )
-            trace = connection.scalar(select(t.trace.c.id).where(t.trace.c.upload_id == upload))
-            if known is None:
-                if new.summary is not None:
-                    trace = _insert(connection, t.trace, upload_id=upload, summary=new.summary)
-                if new.results:
-                    _add_results(connection, project, upload, new.results)
+            upload = add_upload(connection, new)
             keep()
-        return Upload(
-            name=new.name,
-            kind=new.kind,
-            new=known is None,
-            sha256=new.sha256,
-            bytes=new.bytes,
-            project=new.project,
-            commit=new.commit,
-            run=run,
-            trace=trace,
-            results=len(new.results),
-            health=new.summary["health"]["sentence"] if new.summary else None,
-        )
+        return upload
 
     def add_judgement(self, project: str, report: dict[str, Any], **facts: Any) -> Judgement:
         """Keep a gate's report, as JSON, with the columns of its row."""
         with self._write() as connection:
-            of = _id_of(connection, t.project, name=project)
-            id = _insert(connection, t.judgement, project_id=of, report=report, **facts)
+            of = id_of(connection, t.project, name=project)
+            id = insert_row(connection, t.judgement, project_id=of, report=report, **facts)
         return Judgement(id=id, project=project, **facts)
 
     # Reading
@@ -251,78 +219,6 @@ def _judgements(
         (Judgement(**{name: getattr(row, name) for name in names}), row.report)
         for row in connection.execute(query if condition is None else query.where(condition))
     ]
-
-
-def _insert(connection: Connection, table: Table, **values: Any) -> int:
-    key = connection.execute(insert(table).values(values)).inserted_primary_key
-    assert key is not None
-    return int(key[0])
-
-
-def _id_of(connection: Connection, table: Table, **identity: Any) -> int:
-    """The id of the row with these values, which is made when there is none."""
-    found = connection.scalar(select(table.c.id).filter_by(**identity))
-    return _insert(connection, table, **identity) if found is None else int(found)
-
-
-def _run_id(connection: Connection, project: int, new: Arrival) -> int:
-    commit = _id_of(connection, t.commit, project_id=project, sha=new.commit)
-    machine = _machine_id(connection, new.machine)
-    identity = {"commit_id": commit, "machine_id": machine, "key": new.key}
-    found = connection.scalar(select(t.run.c.id).filter_by(**identity))
-    if found is not None:
-        return int(found)
-    return _insert(
-        connection,
-        t.run,
-        **identity,
-        branch_id=None if new.branch is None else _id_of(connection, t.branch, project_id=project, name=new.branch),
-        host=new.machine.name,
-        created=new.created,
-        uploaded=datetime.now(UTC),
-        tool=new.tool,
-        dirty=new.dirty,
-    )
-
-
-def _machine_id(connection: Connection, machine: Machine) -> int:
-    found = connection.scalar(select(t.machine.c.id).where(t.machine.c.fingerprint == machine.fingerprint))
-    if found is not None:
-        return int(found)
-    return _insert(
-        connection,
-        t.machine,
-        fingerprint=machine.fingerprint,
-        cpu=machine.cpu,
-        cores=machine.cores,
-        os=machine.os,
-        python=machine.python,
-    )
-
-
-def _add_results(connection: Connection, project: int, upload: int, results: Iterable[Result]) -> None:
-    rows = []
-    for result in results:
-        benchmark = result.benchmark
-        rows.append(
-            {
-                "upload_id": upload,
-                "benchmark_id": _id_of(
-                    connection,
-                    t.benchmark,
-                    project_id=project,
-                    name=benchmark.name,
-                    params=json.dumps(dict(benchmark.params), sort_keys=True),
-                    unit=benchmark.unit,
-                    direction=benchmark.direction,
-                ),
-                "samples": list(result.samples),
-                "sample_count": len(result.samples),
-                "minimum": min(result.samples),
-                "median": result.median,
-            }
-        )
-    connection.execute(insert(t.result), rows)
 
 
 def _runs(connection: Connection, conditions: Sequence[ColumnElement[bool]], limit: int | None) -> list[Run]:

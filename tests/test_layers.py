@@ -68,6 +68,7 @@ ONLY = {
     "sqlalchemy": (
         "server/database.py",
         "server/migrations/",
+        "server/rows.py",
         "server/tables.py",
         "server/store.py",
         "server/series.py",

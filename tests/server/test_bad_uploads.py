@@ -170,6 +170,8 @@ def test_a_database_that_cannot_be_written_is_said(settings: Settings, local: Lo
     with pytest.raises(LabRefused) as caught:
         local.upload(files.write("upload.json", TRACE), Label(name="upload.json", said=SAID))
     assert str(caught.value).startswith("the lab's database cannot be written (")
+    with closing(sqlite3.connect(settings.database)) as connection, connection:
+        connection.execute("alter table gone rename to trace")
     assert_untouched(settings)
 
 

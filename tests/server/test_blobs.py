@@ -2,18 +2,22 @@ import hashlib
 import io
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 import pytest
 
 from perflab.server.blobs import CHUNK, Blobs, FolderBlobs, MemoryBlobs
 from perflab.server.errors import LabRefused, NotFound
+from perflab.server.s3 import S3Blobs
 
 CONTENT = b"perflab" * CHUNK
 SHA = hashlib.sha256(CONTENT).hexdigest()
 
 
-@pytest.fixture(params=["folder", "memory"])
+@pytest.fixture(params=["folder", "memory", "s3"])
 def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
+    if request.param == "s3":
+        return S3Blobs(f"{request.getfixturevalue('bucket')}/{uuid4().hex}")
     return FolderBlobs(tmp_path / "blobs") if request.param == "folder" else MemoryBlobs()
 
 
@@ -73,6 +77,27 @@ def test_what_was_made_of_a_blob_is_kept_whole_or_not_at_all(blobs: Blobs) -> No
     assert found is not None
     with found:
         assert found.read() == b"second"
+
+
+def test_sizes_and_removal_are_of_a_file_with_what_was_made_of_it(blobs: Blobs) -> None:
+    other = hashlib.sha256(b"other").hexdigest()
+    for content in (CONTENT, b"other"):
+        with blobs.stage(io.BytesIO(content)) as staged:
+            blobs.keep(staged)
+    blobs.keep_derived(SHA, lambda file: file.write(b"12345") and None)
+    blobs.keep_derived(f"{SHA}.slices.1.parquet", lambda file: file.write(b"123") and None)
+    assert blobs.sizes() == {SHA: len(CONTENT) + 8, other: 5}
+    for _ in range(2):
+        blobs.delete(SHA)
+        assert blobs.sizes() == {other: 5}
+    assert blobs.open_derived(SHA) is None
+    with pytest.raises(NotFound):
+        blobs.open(SHA)
+
+
+def test_a_bucket_that_is_not_there_is_refused(bucket: str) -> None:
+    with pytest.raises(LabRefused, match=r"the files at s3://nobody-made-this cannot be reached \(.*AWS_ENDPOINT_URL"):
+        S3Blobs("s3://nobody-made-this").sizes()
 
 
 def test_what_cannot_be_kept_beside_is_not_missed(tmp_path: Path) -> None:

@@ -109,9 +109,8 @@ def test_a_lab_of_a_later_perflab_is_refused_and_left_alone(settings: Settings, 
     for create in (True, False):
         with pytest.raises(LabRefused) as caught:
             Store.open(settings, create=create)
-        place = settings.database_url or str(settings.lab)
-        assert str(caught.value) == (
-            f"the lab in {place} is of schema 9999 and this perflab knows up to {migrations.HEAD}; upgrade perflab"
+        assert str(caught.value).endswith(
+            f" is of schema 9999 and this perflab knows up to {migrations.HEAD}; upgrade perflab"
         )
     with engine.connect() as connection:
         assert migrations.version_of(connection) == "9999"

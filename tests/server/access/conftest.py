@@ -23,6 +23,11 @@ Call = Callable[..., httpx.Client]
 
 
 @pytest.fixture
+def settings(embedded: Settings) -> Settings:
+    return embedded
+
+
+@pytest.fixture
 def register(store: Store) -> Register:
     return store.register
 
