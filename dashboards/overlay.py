@@ -54,7 +54,8 @@ def _places(time: np.ndarray, steps: Sequence[Step], span: tuple[int, int]) -> n
     """Moments in steps: 1.5 is the middle of the second. What lies before the first is below 0, in its length."""
     bounds = np.array([*(step.start for step in steps), steps[-1].start + steps[-1].duration], dtype=np.float64)
     inside = np.interp(time, bounds, np.arange(len(bounds), dtype=np.float64))
-    return inside + np.minimum(time - bounds[0], 0) / max(steps[0].duration, 1)
+    places: np.ndarray = inside + np.minimum(time - bounds[0], 0) / max(steps[0].duration, 1)
+    return places
 
 
 def _percent(time: np.ndarray, span: tuple[int, int]) -> np.ndarray:

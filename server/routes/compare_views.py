@@ -221,7 +221,7 @@ def _both(lab: LocalLab, base: Trace | None, head: Trace | None) -> tuple[FullTr
 
 def _facts(lab: LocalLab, base: tuple[Run, Trace | None], head: tuple[Run, Trace | None]) -> list[views.Fact]:
     """What was around on both sides, by name, in the order of head."""
-    sides = [_around(run, trace and lab.read_trace(trace.id).metadata) for run, trace in (base, head)]
+    sides = [_around(run, lab.read_trace(trace.id).metadata if trace else None) for run, trace in (base, head)]
     names = dict.fromkeys((*sides[1], *sides[0]))
     return [views.Fact(name=name, base=sides[0].get(name, ""), head=sides[1].get(name, "")) for name in names]
 

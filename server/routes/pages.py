@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from perflab.dashboards import pages
 from perflab.dashboards.project_views import ProjectRow
+from perflab.dashboards.rendering import SECTIONS
 from perflab.dashboards.views import GatesView, RunsView
 
 from ..access.needs import READS
@@ -41,7 +42,7 @@ def _choice(lab: LocalLab, section: str, *, all: bool = False) -> str | Redirect
     """Of a project for a page; there is none where the lab has but one project."""
     found = lab.projects()
     if len(found) == 1 and not all:
-        return RedirectResponse(f"{pages.SECTIONS[section]}?{urlencode({'project': found[0].name})}", 307)
+        return RedirectResponse(f"{SECTIONS[section]}?{urlencode({'project': found[0].name})}", 307)
     return pages.projects_page([ProjectRow(name=it.name, runs=it.runs, latest=it.latest) for it in found], section)
 
 
