@@ -1,5 +1,6 @@
 """What every page of a trace begins with: step time, where it goes, peak memory, and what to do first."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
@@ -125,7 +126,7 @@ def findings(trace: int, advice: Sequence[Advice]) -> list[Finding]:
         Finding(
             one.title,
             units.size(one.saving_bytes) if one.saving_bytes else units.duration(one.saving_ns),
-            one.evidence,
+            re.sub(r"(?<=\d) us\b", " µs", one.evidence),  # reports are plain ASCII
             one.action,
             list(_links(trace, one)),
         )
@@ -141,4 +142,4 @@ def _links(trace: int, one: Advice) -> Sequence[Link]:
     if one.name:
         query["find"] = one.name
     where = " in ".join([*([one.name] if one.name else []), *([f"step {one.step}"] if one.step is not None else [])])
-    return [Link(where or "timeline", f"{at}?{urlencode(query)}")]
+    return [Link(where or "timeline", f"{at}?{urlencode(query)}" if query else at)]

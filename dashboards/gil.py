@@ -6,6 +6,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
+from perflab.profiler.analysis.averages import Averages, OpAverage
 from perflab.profiler.analysis.contention import Blocked, Convoy, GilThread
 from perflab.profiler.analysis.gil import SAMPLED, GilWait
 from perflab.profiler.trace import Trace
@@ -118,6 +119,11 @@ def longest(trace: Trace, waits: Sequence[GilWait], origin_ns: int) -> list[Long
         )
         for wait in ranked
     ]
+
+
+def by_op(averages: Averages) -> list[OpAverage]:
+    """The ops in which was waited, the longest in all first."""
+    return sorted((row for row in averages if row.gil_wait_ns), key=lambda row: -row.gil_wait_ns)
 
 
 def _counted(count: int, word: str) -> str:

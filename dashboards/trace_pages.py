@@ -147,7 +147,7 @@ def gil_page(view: TraceView) -> str:
         blocked=gil.blocked_rows(trace, found.blocked),
         convoys=gil.convoy_rows(trace, found.convoys, found.span[0]),
         longest=gil.longest(trace, found.waits, found.span[0]),
-        ops=[row for row in operators.rows(found.averages("op")) if row.gil_wait_ns],
+        ops=gil.by_op(found.averages("op")),
     )
 
 

@@ -326,3 +326,10 @@ def test_every_kind_of_slice_has_one_colour() -> None:
         theme.category("cpu_op"), "matmul"
     )
     assert theme.category("of some other tool").word == "other"
+
+
+def test_waits_by_op_are_ranked_by_time(training_trace: MakeTrace) -> None:
+    averages = key_averages(training_trace())
+    ranked = gil.by_op(averages)
+    assert [row.gil_wait_ns for row in ranked] == sorted(row.gil_wait_ns for row in averages if row.gil_wait_ns)[::-1]
+    assert ranked and len({row.name for row in ranked}) == len(ranked)

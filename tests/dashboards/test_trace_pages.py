@@ -101,7 +101,7 @@ def test_cards_say_where_the_time_goes_and_what_to_do() -> None:
     assert found in words
     assert "step, median 1.00 ms" in words
     assert "forward 750 µs 75.0 %" in words and "waiting for data 250 µs 25.0 %" in words
-    assert "250 µs Load data ahead the loop waits for its next batch for 250 us of 1 ms a step (25%)" in words
+    assert "250 µs Load data ahead the loop waits for its next batch for 250 µs of 1 ms a step (25%)" in words
     assert '<a href="/traces/1?step=0">step 0</a>' in html
     assert '<a href="/traces/1?find=aten%3A%3A%3Cmm%3E">aten::&lt;mm&gt;</a>' in html
 
