@@ -1,6 +1,7 @@
 // When the core gives the GIL away and takes it back, each acquisition an event.
 #include <unistd.h>
 
+#include "call_stack.h"
 #include "device.h"
 #include "py.h"
 #include "recorder.h"
@@ -38,9 +39,11 @@ void record(uint32_t reason, int64_t asked, int64_t got, int64_t gave_back) {
 void LateGil::take_back() {
   int64_t asked = is_recording() ? ticks() : 0;
   get_back();
-  if (!asked) return;
-  int64_t got = ticks();
-  record(intern("return to Python"), asked, got, got);
+  if (asked) {
+    int64_t got = ticks();
+    record(intern("return to Python"), asked, got, got);
+  }
+  if (sample_is_due.load(std::memory_order_relaxed)) take_sample();  // that its ops could not take
 }
 
 Gil::Gil(const std::string& reason) : away_(without_gil), may_(std::exchange(engine_may_release, false)) {

@@ -140,9 +140,10 @@ def test_the_time_before_a_function_begins_is_its_callers() -> None:
     assert found["begins_only"] == 0 and found["sampled"] > 0
 
 
-def test_what_an_operator_computes_is_of_the_function_that_has_it() -> None:
+@pytest.mark.parametrize("size", [128, 768])  # while the longer one computes the GIL is free
+def test_what_an_operator_computes_is_of_the_function_that_has_it(size: int) -> None:
     """Python itself does not look between an operator and the return: the op that is recorded does."""
-    x = rt.ones((256, 256))
+    x = rt.ones((size, size))
     with profile():
         found = innermost(sampled(lambda: operators(x)))
     assert found["operators"] > SAMPLES / 2
