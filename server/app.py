@@ -74,7 +74,7 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     app.state.limits = Limits()
     app.add_middleware(Gate, register=app.state.register, is_open=settings.is_open, limits=app.state.limits)
     app.add_middleware(Guard, any_host=not settings.is_open)  # the last that is added is the first to be asked
-    app.state.lab = LocalLab(store, blobs)
+    app.state.lab = LocalLab(store, blobs, queued=settings.queue)
     app.state.timelines = Timelines(app.state.lab)
     app.state.glances = Glances(app.state.lab)
     app.state.places = BoundedSemaphore(ask.AT_ONCE)

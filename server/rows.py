@@ -23,7 +23,7 @@ def add_upload(connection: Connection, new: Arrival) -> Upload:
     project = id_of(connection, t.project, name=new.project)
     run = _run_id(connection, project, new)
     facts = {"kind": new.kind, "name": new.name, "bytes": new.bytes, "masked": new.masked}
-    upload, is_new = _find_or_make(connection, t.upload, facts, run_id=run, sha256=new.sha256)
+    upload, is_new = find_or_make(connection, t.upload, facts, run_id=run, sha256=new.sha256)
     if is_new:
         if new.summary is not None:
             insert_row(connection, t.trace, upload_id=upload, summary=new.summary)
@@ -53,10 +53,10 @@ def insert_row(connection: Connection, table: Table, **values: Any) -> int:
 
 def id_of(connection: Connection, table: Table, **identity: Any) -> int:
     """The id of the row with these values, which is made when there is none."""
-    return _find_or_make(connection, table, {}, **identity)[0]
+    return find_or_make(connection, table, {}, **identity)[0]
 
 
-def _find_or_make(connection: Connection, table: Table, facts: dict[str, Any], **identity: Any) -> tuple[int, bool]:
+def find_or_make(connection: Connection, table: Table, facts: dict[str, Any], **identity: Any) -> tuple[int, bool]:
     """The id of the row of that identity, which is made with `facts` when there is none, and whether it was made.
 
     Where another transaction is making it, this waits for its end.
@@ -84,12 +84,12 @@ def _run_id(connection: Connection, project: int, new: Arrival) -> int:
         "dirty": new.dirty,
     }
     machine = _machine_id(connection, new.machine)
-    return _find_or_make(connection, t.run, facts, commit_id=commit, machine_id=machine, key=new.key)[0]
+    return find_or_make(connection, t.run, facts, commit_id=commit, machine_id=machine, key=new.key)[0]
 
 
 def _machine_id(connection: Connection, machine: Machine) -> int:
     facts = {"cpu": machine.cpu, "cores": machine.cores, "os": machine.os, "python": machine.python}
-    return _find_or_make(connection, t.machine, facts, fingerprint=machine.fingerprint)[0]
+    return find_or_make(connection, t.machine, facts, fingerprint=machine.fingerprint)[0]
 
 
 def _add_results(connection: Connection, project: int, upload: int, results: Iterable[Result]) -> None:

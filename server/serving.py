@@ -1,5 +1,6 @@
 """Listening at an address, and serving a lab there until interrupted."""
 
+import contextlib
 import errno
 import socket
 
@@ -8,6 +9,7 @@ import uvicorn
 from .app import create_app
 from .blobs import open_blobs
 from .errors import LabRefused, PortRefused
+from .processes import supervise
 from .settings import Settings
 from .store import Store
 
@@ -44,19 +46,31 @@ def serve(settings: Settings, listener: socket.socket) -> None:
                 f"other machines can reach {settings.proxy or settings.host}, and the lab in {settings.lab} has no "
                 "admin token to ask them for; make one with `perflab token create NAME --scope admin`"
             )
-        app = create_app(settings, store, open_blobs(settings))
         host, port = listener.getsockname()[:2]
         host = f"[{host}]" if ":" in host else host
         print(f"The dashboard of {settings.lab} is at http://{host}:{port} (Ctrl-C ends it)", flush=True)
-        config = uvicorn.Config(
-            app,
-            log_level="warning",
-            proxy_headers=settings.proxy is not None,
-            forwarded_allow_ips=settings.proxy,
-        )
-        uvicorn.Server(config).run(sockets=[listener])
+        if settings.workers == 1:
+            _answer(settings, store, listener)
+        else:
+            supervise(_serve_one, settings, listener)
     except KeyboardInterrupt:
         # How a server that a person started ends.
         pass
     finally:
         store.close()
+
+
+def _serve_one(settings: Settings, listener: socket.socket) -> None:
+    """One process of several."""
+    with contextlib.suppress(KeyboardInterrupt), contextlib.closing(Store.open(settings, create=False)) as store:
+        _answer(settings, store, listener)
+
+
+def _answer(settings: Settings, store: Store, listener: socket.socket) -> None:
+    config = uvicorn.Config(
+        create_app(settings, store, open_blobs(settings)),
+        log_level="warning",
+        proxy_headers=settings.proxy is not None,
+        forwarded_allow_ips=settings.proxy,
+    )
+    uvicorn.Server(config).run(sockets=[listener])

@@ -20,7 +20,7 @@ class Settings:
     meaning the SQLite file in that folder; `blobs_url` names a bucket for uploaded files, with None meaning a folder in
     that folder; `host` and `port` are where `perflab serve` listens; `proxy` is the address of a reverse proxy that
     says whom it speaks for, with None meaning that nobody is believed who says so; `webhooks` are addresses that are
-    told what gates came to.
+    told what gates came to; `workers` is how many processes serve; `queue` says that others read the traces.
     """
 
     lab: Path = DEFAULT_LAB
@@ -30,6 +30,8 @@ class Settings:
     blobs_url: str | None = None
     webhooks: tuple[str, ...] = ()
     proxy: str | None = None
+    workers: int = 1
+    queue: bool = False
 
     @classmethod
     def from_environment(
@@ -39,6 +41,8 @@ class Settings:
         host: str = DEFAULT_HOST,
         port: int = DEFAULT_PORT,
         proxy: str | None = None,
+        workers: int = 1,
+        queue: bool = False,
         environ: Mapping[str, str] = os.environ,
     ) -> "Settings":
         """The settings of the lab in folder `lab`; PERFLAB_DATABASE_URL, where set, names its database,
@@ -51,6 +55,8 @@ class Settings:
             blobs_url=environ.get("PERFLAB_BLOBS_URL") or None,
             webhooks=tuple(environ.get("PERFLAB_WEBHOOKS", "").split()),
             proxy=proxy,
+            workers=workers,
+            queue=queue,
         )
 
     @property

@@ -19,6 +19,7 @@ from .access.register import Register
 from .arrival import Arrival
 from .database import open_engine, reading, writing
 from .errors import Ambiguous, NotFound
+from .jobs import Jobs
 from .rows import add_upload, id_of, insert_row
 from .schema import Commit, Judgement, Project, ProjectBenchmark, Recent, Run, RunDetail, Series, Trace, Upload
 from .series import read_recent, read_series
@@ -54,6 +55,11 @@ class Store:
     def register(self) -> Register:
         """The lab's tokens and audit log."""
         return Register(self._engine)
+
+    @property
+    def jobs(self) -> Jobs:
+        """The traces that wait for a worker."""
+        return Jobs(self._engine)
 
     def _read(self) -> AbstractContextManager[Connection]:
         return reading(self._engine)

@@ -159,6 +159,23 @@ result = Table(
     Index(None, "benchmark_id"),
 )
 
+# A trace that waits for a worker; `taken_until` is when the worker that has taken it counts as dead.
+job = Table(
+    "job",
+    metadata,
+    _id(),
+    Column("sha256", String(64), nullable=False),
+    # JSON with its keys in order, so that equal labels are equal text.
+    Column("label", Text, nullable=False),
+    Column("created", Utc, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("taken_until", Utc),
+    Column("finished", Utc, index=True),
+    Column("upload", JSON(none_as_null=True)),
+    Column("error", Text),
+    UniqueConstraint("sha256", "label"),
+)
+
 judgement = Table(
     "judgement",
     metadata,

@@ -69,6 +69,7 @@ ONLY = {
         "server/database.py",
         "server/migrations/",
         "server/rows.py",
+        "server/jobs.py",
         "server/tables.py",
         "server/store.py",
         "server/series.py",

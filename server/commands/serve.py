@@ -18,13 +18,20 @@ class Serve:
         parser.add_argument(
             "--proxy", metavar="ADDRESS", help="a reverse proxy, which is believed when it says whom it speaks for"
         )
+        parser.add_argument("--workers", type=count, default=1, help="processes that serve (default: %(default)s)")
+        parser.add_argument("--queue", action="store_true", help="leave traces to be read by `perflab worker`")
         add_folder(parser)
 
     def run(self, arguments: argparse.Namespace) -> int:
         from ..serving import listen, serve
 
         settings = Settings.from_environment(
-            arguments.lab, host=arguments.host, port=arguments.port, proxy=arguments.proxy
+            arguments.lab,
+            host=arguments.host,
+            port=arguments.port,
+            proxy=arguments.proxy,
+            workers=arguments.workers,
+            queue=arguments.queue,
         )
         with listen(settings.host, settings.port) as listener:
             serve(settings, listener)
@@ -40,3 +47,10 @@ def port(text: str) -> int:
     if not 0 <= number < 1 << 16:
         raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
     return number
+
+
+def count(text: str) -> int:
+    """How many, at least one, an argument says."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes; give 1 or more")
+    return int(text)

@@ -1,15 +1,22 @@
 """Serving a lab from the command line."""
 
+import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 from perflab.server.client import Client
+from perflab.server.schema import Label, Origin, Upload
+from perflab.server.settings import Settings
 
 from .conftest import BASE, Files, Perflab
+
+SCRIPT = "import sys; from perflab.profiler.cli import main; sys.exit(main(sys.argv[1:]))"
 
 
 def test_a_port_in_use_is_said(perflab: Perflab) -> None:
@@ -34,8 +41,7 @@ def test_serve_refuses_a_lab_that_is_a_file(perflab: Perflab) -> None:
 
 
 def test_a_server_serves_a_lab_until_it_is_interrupted(perflab: Perflab, files: Files) -> None:
-    script = "import sys; from perflab.profiler.cli import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", script, "serve", "--port", "0", "--lab", "served"]
+    command = [sys.executable, "-c", SCRIPT, "serve", "--port", "0", "--lab", "served"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         url = re.findall("http://[^ ]+", process.stdout.readline())[0]
@@ -55,3 +61,41 @@ def test_a_server_serves_a_lab_until_it_is_interrupted(perflab: Perflab, files: 
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0
     assert Path("served/lab.sqlite").exists()
+
+
+def servers(pid: int) -> set[int]:
+    """The processes that serve for another; Python has one more, which tracks what they share."""
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {int(child) for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()}
+
+
+def test_processes_share_the_work_and_one_that_is_killed_is_replaced(files: Files, team: Settings) -> None:
+    assert team.database_url and team.blobs_url
+    places = {"PERFLAB_DATABASE_URL": team.database_url, "PERFLAB_BLOBS_URL": team.blobs_url}
+
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", SCRIPT, *arguments, "--lab", str(team.lab)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | places)
+
+    with start("serve", "--port", "0", "--workers", "2", "--queue") as server, start("worker") as worker:
+        assert server.stdout is not None and worker.stdout is not None
+        url = re.findall("http://[^ ]+", server.stdout.readline())[0]
+        assert worker.stdout.readline().startswith("Reading what waits in ")
+
+        def upload(path: Path) -> Upload:
+            with closing(Client(url)) as lab:
+                return lab.upload(path, Label(name=path.name, said=Origin(project="demo", commit=BASE)))
+
+        assert upload(files.trace("trace.json", 100)).trace == 1
+        before = servers(server.pid)
+        assert len(before) == 2
+        os.kill(min(before), signal.SIGKILL)
+        while len(servers(server.pid) - {min(before)}) < 2:
+            time.sleep(0.01)
+        assert upload(files.run("run.json", 1.0)).new
+        assert not upload(files.trace("trace.json", 100)).new
+        after = servers(server.pid)
+        for process, number in ((worker, signal.SIGTERM), (server, signal.SIGINT)):
+            process.send_signal(number)
+            assert process.wait() == 0
+    assert not any(Path(f"/proc/{pid}").exists() for pid in after)
