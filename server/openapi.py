@@ -11,6 +11,7 @@ TAGS = [
         ("uploads", "Taking in files"),
         ("runs", "Projects and runs"),
         ("traces", "Traces: their summaries and files"),
+        ("analyses", "What the pages of a trace show, as tables"),
         ("timeline", "What to draw of a trace, by range and resolution"),
         ("flame", "Flame graphs of a trace"),
         ("results", "Benchmarks that have results"),

