@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import get_args
+from urllib.parse import urlencode
 
 import numpy as np
 import plotly.graph_objects as go
@@ -154,7 +155,8 @@ def _line_at(x: float) -> dict[str, object]:
 
 def roofline_figure(averages: Averages, ceilings: Ceilings | None) -> go.Figure | None:
     """FLOP/s over FLOPs a byte for each op of which both are known, on logarithmic axes, under the machine's roof where
-    it was measured; None where no cost is known. The area of a point grows with the time that the op took."""
+    it was measured; None where no cost is known. The area of a point grows with the time that the op took; its id is
+    where its op is chosen."""
     known = [row for row in averages.rows if row.flops and row.moved_bytes and row.costed_ns][:POINT_LIMIT]
     if not known:
         return None
@@ -193,6 +195,7 @@ def roofline_figure(averages: Averages, ceilings: Ceilings | None) -> go.Figure 
             "size": [6 + 26 * (row.costed_ns / most) ** 0.5 for row in known],
             "line": {"width": 0},
         },
+        ids=[f"?{urlencode({'by': 'op+shape', 'op': row.name})}" for row in known],
         customdata=[[row.name, units.duration(row.costed_ns), units.whole(row.count)] for row in known],
         hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]} in %{customdata[2]} calls"
         "<br>%{y:,.2f} GFLOP/s at %{x:,.2f} FLOPs a byte<extra></extra>",

@@ -36,13 +36,20 @@ def choices(steps: Sequence[Step], current: Step | None) -> list[Choice]:
     if len(steps) < 2 or current is None:
         return []
     at = steps.index(current)
-    ordered = _by_length(steps)
-    named = (("fastest", ordered[0]), ("median", ordered[(len(ordered) - 1) // 2]), ("slowest", ordered[-1]))
     return [
         Choice("previous", steps[at - 1].number if at > 0 else None),
         Choice("next", steps[at + 1].number if at + 1 < len(steps) else None),
-        *(Choice(label, step.number, step == current) for label, step in named),
+        *named(steps, current),
     ]
+
+
+def named(steps: Sequence[Step], current: Step | None) -> list[Choice]:
+    """Fastest, median and slowest step, whether one is looked at or not; empty for fewer than two steps."""
+    if len(steps) < 2:
+        return []
+    ordered = _by_length(steps)
+    found = (("fastest", ordered[0]), ("median", ordered[(len(ordered) - 1) // 2]), ("slowest", ordered[-1]))
+    return [Choice(label, step.number, step == current) for label, step in found]
 
 
 def _by_length(steps: Sequence[Step]) -> list[Step]:

@@ -14,15 +14,17 @@ BAR_LIMIT = 240
 POINT_LIMIT = 3000
 
 
-def over_time(found: Sequence[StepParts], outliers: Sequence[OutlierStep]) -> go.Figure:
+def over_time(found: Sequence[StepParts], outliers: Sequence[OutlierStep], timeline: str) -> go.Figure:
     """The parts of each step, one above the other, in the order of the steps; outliers are marked.
 
-    Of more than BAR_LIMIT steps, each bar is the longest of several neighbours.
+    Of more than BAR_LIMIT steps, each bar is the longest of several neighbours. The id of a bar is where its step is on
+    the `timeline`.
     """
     group = -(-len(found) // BAR_LIMIT)
     shown = [max(found[at : at + group], key=lambda step: step.duration) for at in range(0, len(found), group)]
     scale = units.duration_scale(float(max(step.duration for step in found)))
     places = [f"step {step.number}" for step in shown]
+    ids = [f"{timeline}?step={step.number}" for step in shown]
     drawn = theme.figure(
         height=300,
         barmode="stack",
@@ -37,6 +39,7 @@ def over_time(found: Sequence[StepParts], outliers: Sequence[OutlierStep]) -> go
         drawn.add_bar(
             name=WORDS[part],
             x=places,
+            ids=ids,
             y=[value / scale.divisor for value in values],
             marker={"color": theme.PARTS[part], "line": {"width": 0}},
             customdata=[units.duration(value) for value in values],

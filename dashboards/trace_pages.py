@@ -100,8 +100,18 @@ def operators_page(view: TraceView, by: GroupBy, label: str | None, ceilings: Ce
 
 
 def flame_page(view: TraceView, of: TreeOf) -> str:
-    """A flame graph of the ops, of Python's stacks or of modules."""
-    return _page("flame", view, of=of, trees=[(tree, TREE_WORDS[tree]) for tree in TREES], empty=WITHOUT[of])
+    """A flame graph of the ops, of Python's stacks or of modules, of the mean step or of one. Raises StepNotFound."""
+    found = study(view.trace)
+    step = None if view.step is None else _chosen(found, view.step)
+    return _page(
+        "flame",
+        view,
+        of=of,
+        trees=[(tree, TREE_WORDS[tree]) for tree in TREES],
+        empty=WITHOUT[of],
+        step=step,
+        choices=stepchoice.named(found.steps, step),
+    )
 
 
 def memory_page(view: TraceView) -> str:
@@ -156,7 +166,7 @@ def steps_page(view: TraceView) -> str:
     found = study(view.trace)
     has_steps = len(found.steps) > 1
     figures = {
-        "steps": stepfigures.over_time(found.parts, found.outliers) if has_steps else None,
+        "steps": stepfigures.over_time(found.parts, found.outliers, f"/traces/{view.id}") if has_steps else None,
         "boxes": stepfigures.boxes(found.parts) if has_steps else None,
     }
     return _page("steps", view, figures, steps=found.steps, outliers=stepfigures.outlier_rows(found.outliers))

@@ -1,13 +1,14 @@
 """Trees of time, as flame graphs draw them: of ops, of Python's stacks, of modules."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import Int64s, Trace
+from ..nesting import crossing, nest
+from ..trace import Int64s, Slices, Trace
 from .enclosing import nearest
 from .functions import SAMPLED
 from .groups import modules
@@ -15,6 +16,7 @@ from .intervals import Cover
 from .ops import KERNELS, OPS, of_category, op_slices, ops
 from .paths import paths
 from .steps import Step, step_names, steps, usual
+from .threads import threads
 
 TreeOf: TypeAlias = Literal["ops", "stacks", "modules"]
 TREES: tuple[TreeOf, ...] = get_args(TreeOf)
@@ -54,16 +56,15 @@ def time_tree(trace: Trace, of: TreeOf, step: int | None = None) -> TimeTree:
     loop = usual(steps(trace)) if step is None else [one for one in steps(trace) if one.number == step]
     if of == "modules":
         return _of_modules(trace, loop)
-    kept = of_category(trace, (SAMPLED,)) if of == "stacks" else _of_host(trace)
-    around = paths(trace, kept, trace.slices.name)
-    rows = np.flatnonzero(kept)
-    total, begins = _within(trace, rows, loop)
-    own = total.copy()
-    parent = _place(rows, nearest(trace, trace.slices.parent[rows], kept), len(trace.slices))
-    np.subtract.at(own, parent[parent >= 0], total[parent >= 0])
-    path = around.of_slice[rows]
+    alone = _alone(trace, of_category(trace, (SAMPLED,)) if of == "stacks" else _of_host(trace))
+    slices, count = alone.slices, len(alone.slices)
+    around = paths(alone, np.ones(count, dtype=bool), slices.name)
+    total, begins = _within(alone, np.arange(count), loop)
+    own, inner = total.copy(), slices.parent >= 0
+    np.subtract.at(own, slices.parent[inner], total[inner])
+    path = around.of_slice
     category = np.zeros(len(around.key), dtype=np.int64)
-    category[path] = trace.slices.category[rows]
+    category[path] = slices.category
     return _tree(
         [trace.strings[key] for key in around.key.tolist()],
         [trace.strings[number] for number in category.tolist()],
@@ -72,6 +73,19 @@ def time_tree(trace: Trace, of: TreeOf, step: int | None = None) -> TimeTree:
         np.bincount(path[begins], minlength=len(category)),
         max(len(loop), 1),
     )
+
+
+def _alone(trace: Trace, kept: NDArray[np.bool_]) -> Trace:
+    """The kept slices by themselves, nested anew: the lanes of a thread are one where they do not cross any more."""
+    rows = np.flatnonzero(kept)
+    slices = trace.slices
+    start, duration, line = slices.start[rows], slices.duration[rows], threads(trace)[slices.track[rows]]
+    parent = nest(start, duration, line.astype(np.int32))[1]
+    crossed = np.isin(line, line[crossing(start, duration, parent)])
+    line = np.where(crossed, slices.track[rows], line)
+    depth, parent = nest(start, duration, line.astype(np.int32))
+    track, name, category = slices.track[rows], slices.name[rows], slices.category[rows]
+    return replace(trace, slices=Slices(start, duration, track, name, category, depth, parent))
 
 
 def _of_host(trace: Trace) -> NDArray[np.bool_]:
@@ -94,14 +108,6 @@ def _within(trace: Trace, rows: Int64s, loop: Sequence[Step]) -> tuple[Int64s, N
     begin, length = np.array([(step.start, step.duration) for step in loop], dtype=np.int64).T
     cover = Cover.union(begin, length)
     return cover.within(start, start + duration), cover.holds(start)
-
-
-def _place(rows: Int64s, wanted: Int64s, count: int) -> Int64s:
-    """Where in `rows` the `wanted` ones are, -1 for -1."""
-    places = np.full(count + 1, -1, dtype=np.int64)  # the last one for no row
-    places[rows] = np.arange(len(rows))
-    found: Int64s = places[wanted]
-    return found
 
 
 def _of_modules(trace: Trace, loop: Sequence[Step]) -> TimeTree:

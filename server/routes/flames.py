@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query
 
 from perflab.dashboards.flame import Flame, lay_out
 from perflab.dashboards.study import study
-from perflab.profiler.analysis.trees import TreeOf
+from perflab.profiler.analysis.trees import TreeOf, time_tree
 
 from ..access.needs import READS
 from .deps import NOT_FOUND, REFUSED, LabOf
@@ -20,7 +20,10 @@ def flame(
     id: int,
     of: Annotated[TreeOf, Query(description="ops, the functions of Python, or modules")] = "ops",
     base: Annotated[int | None, Query(description="the trace to be compared with")] = None,
+    step: Annotated[int | None, Query(description="of this step alone")] = None,
 ) -> Flame:
-    """The boxes of a flame graph, as columns; with `base`, the difference of two traces. Times are ns of a step."""
-    head = study(lab.read_trace(id)).tree(of)
+    """The boxes of a flame graph, as columns; with `base`, the difference of two traces. Times are ns of a step, the
+    mean of the usual ones unless one is named."""
+    trace = lab.read_trace(id)
+    head = study(trace).tree(of) if step is None else time_tree(trace, of, step)
     return lay_out(head, None if base is None else study(lab.read_trace(base)).tree(of))

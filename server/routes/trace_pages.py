@@ -39,9 +39,9 @@ def operators(
 
 
 @router.get("/flame")
-def flame(lab: LabOf, id: int, of: TreeOf = "ops") -> str:
-    """The flame graph."""
-    return trace_pages.flame_page(_view(lab, id), of)
+def flame(lab: LabOf, id: int, of: TreeOf = "ops", step: int | None = None) -> str:
+    """The flame graph of the mean step, or of one."""
+    return trace_pages.flame_page(_view(lab, id, step), of)
 
 
 @router.get("/memory")

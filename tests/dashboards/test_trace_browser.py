@@ -217,9 +217,19 @@ def test_boxes_are_chosen_by_mouse_and_lead_to_the_timeline(lab: str, watched: W
     expect(page.locator(".flame .tip")).to_contain_text("backward")
     page.mouse.click(box["x"] + 30, box["y"] + 10)
     expect(page.locator(".flame-detail h3")).to_have_text("backward")
-    expect(page.locator(".flame-facts")).to_contain_text("times a step")
+    expect(page.locator(".flame-facts")).to_contain_text("times a step1, ")
     page.get_by_role("link", name="on the timeline").click()
     expect(page.locator(".slice h3")).to_have_text("backward")
+
+
+def test_a_flame_graph_of_one_step(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1/flame?flame-find=TanhBackward")
+    page.get_by_role("navigation", name="Step").get_by_role("link", name="slowest").click()
+    watched.settle()
+    asked_for = urlsplit(page.locator(".flame").get_attribute("data-address") or "").query
+    assert asked_for == f"of=ops&step={asked(page)['step']}"
+    page.locator(".flame-rows").press("ArrowDown")
+    expect(page.locator(".flame-facts")).to_contain_text("times a step1, ")
 
 
 def test_a_tree_that_is_not_there_is_said(lab: str, watched: Watched) -> None:

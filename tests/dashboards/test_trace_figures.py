@@ -110,6 +110,7 @@ def test_points_of_the_roofline_are_rates_over_intensity() -> None:
     line, points = figure.data
     assert list(zip(points.x, points.y, strict=True)) == [(4_000, 2_000), (0.25, 2)]
     assert [name for name, *_ in points.customdata] == ["mm", "add"]
+    assert list(points.ids) == ["?by=op%2Bshape&op=mm", "?by=op%2Bshape&op=add"]
     # memory-bound up to the ridge at 200 FLOPs a byte, flat behind it
     rates = dict(zip(line.x, line.y, strict=True))
     assert rates[200.0] == 4_000 and line.y[0] == pytest.approx(line.x[0] * 20) and line.y[-1] == 4_000
@@ -128,12 +129,13 @@ def test_bars_of_steps_add_up_and_outliers_are_marked() -> None:
         start += length + 50
     trace = builder.build()
     found, outliers = step_parts(trace), outlier_steps(trace)
-    figure = stepfigures.over_time(found, outliers)
+    figure = stepfigures.over_time(found, outliers, "/traces/7")
     *bars, marks = figure.data
     assert [sum(each) * 1e3 for each in zip(*(bar.y for bar in bars), strict=True)] == pytest.approx(
         [step.duration for step in found]
     )
     assert (list(marks.x), list(marks.y)) == (["step 7"], [9.0])
+    assert bars[0].ids[7] == "/traces/7?step=7"
     (row,) = stepfigures.outlier_rows(outliers)
     assert (row.number, row.duration_ns) == (7, 9_000)
     assert row.parts[0][0] == "forward" and row.ops[0][0] == "mm"
@@ -148,6 +150,6 @@ def test_many_steps_are_drawn_as_the_longest_of_their_neighbours() -> None:
     for number in range(stepfigures.BAR_LIMIT * 3):
         length = 500 if number == 301 else 100
         builder.slice(f"ProfilerStep#{number}", 1_000 * number, length, track=MAIN, category="user_annotation")
-    figure = stepfigures.over_time(step_parts(builder.build()), [])
+    figure = stepfigures.over_time(step_parts(builder.build()), [], "/traces/7")
     (bars,) = figure.data
     assert len(bars.x) == stepfigures.BAR_LIMIT and "step 301" in bars.x

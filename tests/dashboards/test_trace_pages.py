@@ -130,7 +130,7 @@ def test_names_are_escaped(name: str) -> None:
     assert "<demo>" not in html
 
 
-@pytest.mark.parametrize("name", ["timeline", "graph"])
+@pytest.mark.parametrize("name", ["timeline", "flame", "graph"])
 def test_a_step_that_is_not_there_is_refused(name: str, training_trace: MakeTrace) -> None:
     with pytest.raises(StepNotFound, match=r"the trace has no step 99: its steps are 2 to 6, choose one of them"):
         PAGES[name](view_of(training_trace(), step=99))

@@ -61,9 +61,10 @@ def test_a_step_that_something_held_up_is_left_out() -> None:
         length = 9_000 if number == 5 else 1_000
         builder.slice(f"ProfilerStep#{number}", number * 10_000, length, track=MAIN, category="user_annotation")
         builder.slice("add", number * 10_000, length, track=MAIN, category="cpu_op")
-    tree = time_tree(builder.build(), "ops")
+    trace = builder.build()
+    tree = time_tree(trace, "ops")
     assert (tree.steps, paths(tree)) == (5, {"add": (5_000, 5_000, 5)})
-    assert paths(time_tree(builder.build(), "ops", step=5)) == {"add": (9_000, 9_000, 1)}
+    assert paths(time_tree(trace, "ops", step=5)) == {"add": (9_000, 9_000, 1)}
 
 
 def test_functions_count_as_far_as_they_lie_in_steps() -> None:
@@ -111,6 +112,32 @@ def test_own_times_add_up_to_the_time_of_the_outermost(seed: int) -> None:
     assert sum(tree.count) == len(trace.slices)
     assert all(parent < node for node, parent in enumerate(tree.parent))
     assert len(paths(tree)) == len(tree)
+
+
+def test_what_only_frames_of_python_kept_apart_lies_in_each_other() -> None:
+    # A frame that crosses the annotation puts it on a lane of its own; the op in both is in the annotation.
+    lane = Track(1, 1, "main", lane=1)
+    builder = TraceBuilder()
+    builder.slice("frame", 0, 500, track=MAIN, category="python_function")
+    builder.slice("forward", 100, 800, track=lane, category="user_annotation")
+    builder.slice("mm", 200, 100, track=MAIN, category="cpu_op")
+    builder.slice("mm", 600, 100, track=MAIN, category="cpu_op")
+    assert paths(time_tree(builder.build(), "ops")) == {"forward": (800, 600, 1), "forward/mm": (200, 200, 2)}
+
+
+def test_slices_that_cross_stay_on_their_lanes() -> None:
+    lane = Track(1, 1, "main", lane=1)
+    builder = TraceBuilder()
+    builder.slice("one", 0, 500, track=MAIN, category="cpu_op")
+    builder.slice("in one", 10, 20, track=MAIN, category="cpu_op")
+    builder.slice("other", 300, 500, track=lane, category="cpu_op")
+    builder.slice("in other", 600, 50, track=lane, category="cpu_op")
+    assert paths(time_tree(builder.build(), "ops")) == {
+        "one": (500, 480, 1),
+        "one/in one": (20, 20, 1),
+        "other": (500, 450, 1),
+        "other/in other": (50, 50, 1),
+    }
 
 
 def test_nothing_and_unknown_trees() -> None:

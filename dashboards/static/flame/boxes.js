@@ -3,10 +3,10 @@
 export class Boxes {
   constructor(columns) {
     Object.assign(this, columns);
-    this.count = columns.look.length;
+    this.size = columns.look.length;
     this.isDifference = columns.base_total.length > 0;
-    this.depth = new Int16Array(this.count);
-    this.inner = Array.from({ length: this.count }, () => []);
+    this.depth = new Int16Array(this.size);
+    this.inner = Array.from({ length: this.size }, () => []);
     this.tops = [];
     columns.parent.forEach((parent, box) => {
       this.depth[box] = parent < 0 ? 0 : this.depth[parent] + 1;
@@ -49,9 +49,9 @@ export class Boxes {
     const wanted = text.toLowerCase();
     const matches = this.names.map((name) => wanted !== "" && name.toLowerCase().includes(wanted));
     const found = [];
-    const covered = new Uint8Array(this.count);
+    const covered = new Uint8Array(this.size);
     let width = 0;
-    for (let box = 0; box < this.count; box++) {
+    for (let box = 0; box < this.size; box++) {
       const outer = this.parent[box];
       covered[box] = outer >= 0 ? covered[outer] : 0;
       if (!matches[this.look[box]]) continue;

@@ -25,7 +25,7 @@ class FlameGraph {
     this.#listen();
     new ResizeObserver(() => this.redraw()).observe(this.rows.canvas);
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#paint());
-    this.note.textContent = boxes.count ? this.#said() : "";
+    this.note.textContent = boxes.size ? this.#said() : "";
     this.rows.canvas.style.height = `${(boxes.deepest + 1) * ROW}px`;
     this.redraw();
   }
@@ -34,7 +34,7 @@ class FlameGraph {
     const { boxes } = this;
     const left = boxes.left_out ? `; ${boxes.left_out.toLocaleString("en")} too narrow to be drawn` : "";
     const colours = boxes.isDifference ? "; as wide as the mean of both, orange took more, green less" : "";
-    return `${boxes.count.toLocaleString("en")} boxes${left}${colours}`;
+    return `${boxes.size.toLocaleString("en")} boxes${left}${colours}`;
   }
 
   #paint() {
@@ -209,7 +209,7 @@ class FlameGraph {
     const query = new URLSearchParams(window.location.search);
     const number = (end) => {
       const text = query.get(this.name + end) ?? "";
-      return /^\d+$/.test(text) && Number(text) < this.boxes.count ? Number(text) : -1;
+      return /^\d+$/.test(text) && Number(text) < this.boxes.size ? Number(text) : -1;
     };
     const [zoomed, selected] = [number(""), number("-box")];
     this.input.value = query.get(`${this.name}-find`) ?? "";
@@ -228,8 +228,8 @@ async function begin(panel, place) {
     const answer = await response.json();
     if (!response.ok) throw new Error(answer.error);
     const graph = new FlameGraph(panel, new Boxes(answer), place ? `flame${place + 1}` : "flame");
-    panel.classList.toggle("is-empty", graph.boxes.count === 0);
-    if (!graph.boxes.count) note.textContent = panel.dataset.empty;
+    panel.classList.toggle("is-empty", graph.boxes.size === 0);
+    if (!graph.boxes.size) note.textContent = panel.dataset.empty;
   } catch (error) {
     note.textContent = `The flame graph could not be read (${error.message}); reload the page to try again.`;
   }
