@@ -8,8 +8,9 @@ import numpy as np
 
 from . import _core
 from .device import CPU, as_device
-from .errors import ArgumentError, DTypeError
+from .errors import ArgumentError, DeviceError, DTypeError
 from .ops.cast import copy_, moved
+from .pinned import pinning
 from .spec import DType, as_dtype
 
 Tensor = _core.Tensor
@@ -60,10 +61,23 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return asarray(data, dtype=dtype, device=device)
 
 
-def empty(shape: Any, *sizes: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor whose elements are whatever the memory held: `empty(2, 3)` or `empty((2, 3))`."""
+def empty(
+    shape: Any,
+    *sizes: Any,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor whose elements are whatever the memory held: `empty(2, 3)` or `empty((2, 3))`.
+
+    pin_memory: on the CPU, in pinned memory. DeviceError says where there is no device to pin it for.
+    """
     where = as_device(device).number
-    return _core.empty(shape_of((shape, *sizes)), _chosen(dtype), where).requires_grad_(requires_grad)
+    if pin_memory and where:
+        raise DeviceError(f"empty: memory of the CPU is pinned, not that of {as_device(device)}: leave pin_memory out")
+    owner = pinning(None).number if pin_memory else 0
+    return _core.empty(shape_of((shape, *sizes)), _chosen(dtype), where, owner).requires_grad_(requires_grad)
 
 
 def zeros(shape: Any, *sizes: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:

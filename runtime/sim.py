@@ -54,23 +54,32 @@ class SimSpec:
         return self.flops if isinstance(self.flops, int | float) else self.flops.get(dtype, self.flops["other"])
 
 
-def _preset(name: str, single: float, half: float, double: float, bandwidth: float, link: float, gib: int) -> SimSpec:
+def _preset(
+    name: str, single: float, half: float, bfloat: float, double: float, bandwidth: float, link: float, gib: int
+) -> SimSpec:
     """In units of 1e12 FLOPs, of 1e9 bytes a second, and GiB. A launch of 4 us is our own choice: no sheet has it."""
-    rates = {"other": single, "float16": half, "bfloat16": half, "float64": double}
+    rates = {"other": single, "float16": half, "bfloat16": bfloat, "float64": double}
     flops = MappingProxyType({dtype: rate * 1e12 for dtype, rate in rates.items()})
     return SimSpec(flops, bandwidth * 1e9, 4.0, link * 1e9, gib << 30, name)
 
 
-# Peaks without sparsity, float32 outside of tensor cores, as the makers' data sheets have them; the link to the CPU is
-# one direction of PCI Express. Sheets: "NVIDIA T4 Tensor Core GPU" (2019), "NVIDIA A100 Tensor Core GPU" (2021),
-# "NVIDIA L4 Tensor Core GPU" (2023), "NVIDIA H100 Tensor Core GPU" (2023), "NVIDIA H200 Tensor Core GPU" (2024).
+# Peaks without sparsity (sheets with a star give twice that), float32 outside of tensor cores; the link to the CPU is
+# one direction of PCI Express, of which sheets since Gen4 give the sum of both.
 PRESETS: Mapping[str, SimSpec] = MappingProxyType(
     {
-        "T4": _preset("T4", 8.1, 65, 0.25, 320, 16, 16),
-        "A100": _preset("A100 SXM 80GB", 19.5, 312, 9.7, 2039, 32, 80),
-        "L4": _preset("L4", 30.3, 121, 0.47, 300, 32, 24),
-        "H100": _preset("H100 SXM", 67, 989.5, 34, 3350, 64, 80),
-        "H200": _preset("H200 SXM", 67, 989.5, 34, 4800, 64, 141),
+        # "NVIDIA T4 Tensor Core GPU", data sheet of 2019: single 8.1, mixed 65, 320+ GB/s, x16 PCIe Gen3. Float64
+        # is 1/32 of single ("NVIDIA Turing GPU Architecture", white paper); Turing computes no bfloat16, so single.
+        "T4": _preset("T4", 8.1, 65, 8.1, 0.25, 320, 16, 16),
+        # "NVIDIA A100 Tensor Core GPU", data sheet 1758950 r4 of 2021, column "A100 80GB SXM".
+        "A100": _preset("A100 SXM 80GB", 19.5, 312, 312, 9.7, 2039, 32, 80),
+        # "NVIDIA L4 Tensor Core GPU", data sheet of 2023: FP16 and BF16 242 with sparsity, 300 GB/s, PCIe Gen4 64 GB/s.
+        # Float64 is 1/64 of single ("NVIDIA Ada GPU Architecture", white paper).
+        "L4": _preset("L4", 30.3, 121, 121, 0.47, 300, 32, 24),
+        # "NVIDIA H100 Tensor Core GPU", data sheet of 2023, column "H100 SXM": FP16 and BF16 1,979 with sparsity,
+        # 3.35 TB/s, PCIe Gen5 128 GB/s.
+        "H100": _preset("H100 SXM", 67, 989.5, 989.5, 34, 3350, 64, 80),
+        # "NVIDIA H200 Tensor Core GPU", data sheet of 2024, column "H200 SXM": as H100, with 141 GB at 4.8 TB/s.
+        "H200": _preset("H200 SXM", 67, 989.5, 989.5, 34, 4800, 64, 141),
     }
 )
 

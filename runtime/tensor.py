@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import creation, interchange, random, registry, sim, subscript  # noqa: F401  (it gives the core its hooks)
+from . import creation, interchange, pinned, random, registry, sim, subscript  # noqa: F401  (it gives the core its hooks)
 from ._core import Tensor, inplace
 from .creation import copied
 from .device import CPU, Device, as_device, device_of
@@ -62,7 +62,8 @@ def to(
     another tensor.
 
     The tensor itself where nothing changes and `copy` is not set. non_blocking: a copy from or to a device is not
-    waited for; synchronize before its values are used on the CPU, and leave what it reads there as it is until then.
+    waited for. To the CPU it goes into pinned memory: synchronize before the values are used. Pinned memory that it
+    reads must stay as it is until then; memory that is not pinned is read at once.
     """
     for target in targets:
         if isinstance(target, Tensor):
@@ -296,6 +297,8 @@ def _install() -> None:
         "is_cpu": property(lambda self: self._device == 0, doc="Whether the memory is on the CPU."),
         "untyped_storage": untyped_storage,
         "record_stream": sim.record_stream,
+        "pin_memory": pinned.pin_memory,
+        "is_pinned": pinned.is_pinned,
         "is_floating_point": is_floating_point,
         "is_complex": is_complex,
         **{name: _conversion(name, dtype) for name, dtype in _CONVERSIONS.items()},

@@ -23,7 +23,7 @@ RUNTIME = (
     {"presence"},
     {"spec", "alloc_conf"},
     {"promotion", "device"},
-    {"sim"},
+    {"sim", "pinned"},
     {"op"},
     {"program"},
     {"registry"},

@@ -5,6 +5,7 @@
 
 #include "bind.h"
 #include "caching_allocator.h"
+#include "pinned.h"
 #include "sim.h"
 #include "sim_work.h"
 
@@ -72,6 +73,25 @@ void bind_device(nb::module_& m) {
           device(storage->device).allocator().record_stream(storage->block, s);
       },
       "tensor"_a, "stream"_a);
+
+  m.def(
+      "pin_memory",  // a copy in memory that the device has pinned
+      [](nb::handle tensor, int number) {
+        if (!is_tensor(tensor.ptr())) throw nb::type_error("pin_memory takes a Tensor");
+        const Array& from = *impl_of(tensor.ptr());
+        Array made = pinned_like(from, from.dtype, checked(number));
+        copy_into(from, made);
+        return nb::steal(wrap(make_tensor(std::move(made))));
+      },
+      "tensor"_a, "device"_a);
+  m.def(
+      "pinned_by",  // the number of the device, 0 where it is not
+      [](nb::handle tensor) {
+        if (!is_tensor(tensor.ptr())) throw nb::type_error("pinned_by takes a Tensor");
+        const Storage* storage = impl_of(tensor.ptr())->storage;
+        return storage ? static_cast<int>(storage->pinned) : 0;
+      },
+      "tensor"_a);
 
   nb::class_<SimMark>(m, "SimMark")
       .def_prop_ro("time", [](const SimMark& mark) { return mark.time.load(); })

@@ -7,6 +7,7 @@
 #include "caching_allocator.h"
 #include "device.h"
 #include "modes.h"
+#include "pinned.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -31,7 +32,7 @@ void set_errors(nb::object shape, nb::object dtype, nb::object index, nb::object
     error_types[i++] = o->release().ptr();
 }
 
-nb::object empty(const std::vector<int64_t>& shape, nb::handle dtype, int device) {
+nb::object empty(const std::vector<int64_t>& shape, nb::handle dtype, int device, int pinned_by) {
   Array a;
   if (shape.size() > kMaxDim)
     throw Error(ErrorKind::kShape,
@@ -44,7 +45,10 @@ nb::object empty(const std::vector<int64_t>& shape, nb::handle dtype, int device
   a.pack();
   if (device < 0 || device >= device_count())
     throw Error(ErrorKind::kDevice, "there is no device " + std::to_string(device));
-  fill_storage_on(device, a);
+  if (pinned_by)
+    a = pinned_like(a, a.dtype, perflab::device(pinned_by));
+  else
+    fill_storage_on(device, a);
   return nb::steal(wrap(make_tensor(std::move(a))));
 }
 
@@ -141,7 +145,7 @@ nb::dict live_stats() {
 void bind_tensor(nb::module_& m) {
   m.def("set_dtypes", set_dtypes);
   m.def("set_errors", set_errors);
-  m.def("empty", empty, "shape"_a, "dtype"_a, "device"_a = 0);
+  m.def("empty", empty, "shape"_a, "dtype"_a, "device"_a = 0, "pinned_by"_a = 0);
   m.def("from_numpy", from_numpy, "array"_a, "like"_a.none() = nb::none());
   m.def("reinterpret", reinterpret, "tensor"_a, "dtype"_a);
   m.def("storage", storage, "tensor"_a);

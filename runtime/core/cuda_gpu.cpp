@@ -202,6 +202,18 @@ void Gpu::copy(const Array& from, Array& to, bool non_blocking) {
   if (!non_blocking && (!from.device || !to.device)) synchronize(stream);
 }
 
+void* Gpu::map_pinned(size_t bytes) noexcept {
+  try {
+    enter(index_);
+    void* p = nullptr;
+    return driver().allocate_pinned(&p, bytes) ? nullptr : p;
+  } catch (const Error&) {
+    return nullptr;
+  }
+}
+
+void Gpu::unmap_pinned(void* memory, size_t) noexcept { driver().free_pinned(memory); }
+
 // There is no kernel: the CPU computes on copies, and the device waits.
 void Gpu::call(const char*, std::vector<Array> arrays, int64_t, Function f) {
   std::vector<Array> there;

@@ -20,6 +20,8 @@ class Gpu final : public Device {
   void call(const char* name, std::vector<Array> arrays, int64_t flops, Function) override;
   void wait(Stream waiting, Stream other) override;
   void synchronize() override;
+  void* map_pinned(size_t bytes) noexcept override;
+  void unmap_pinned(void* memory, size_t bytes) noexcept override;
   int stream_number(Stream s) override { return cuda::stream_number(index_, s); }
   bool update(const ParameterLists&, const UpdateOptions&) override;
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,11 +33,15 @@ class Device {
 
   MemorySource& memory_source() { return *source_; }
   CachingAllocator& allocator() { return *allocator_; }
+  CachingAllocator& pinned();  // of memory of the CPU for its copies (pinned.h)
+  virtual void* map_pinned(size_t bytes) noexcept = 0;
+  virtual void unmap_pinned(void* memory, size_t bytes) noexcept = 0;
 
   // Computes an op: `out` has its memory on this device, inputs theirs too, or are numbers in their cells.
   virtual void launch(const Op&, DType computed, In in, int nin, const Attrs&, Array* out, int nout) = 0;
   // Between two places, of which one at least is this device: contiguous arrays of one shape and dtype. Waits until it
-  // is done unless `non_blocking`, which is for memory of the CPU that stays as it is.
+  // is done unless `non_blocking`; then pinned memory of the CPU must stay as it is, and other memory is read before
+  // the call returns.
   virtual void copy(const Array& from, Array& to, bool non_blocking) = 0;
   // A function of our own over arrays of this device: random numbers, the optimizers' steps. It gets them as arrays
   // that the CPU can reach. Throws Error(kDevice) where there is no such way.
@@ -59,6 +64,9 @@ class Device {
   const int number_;
   const std::unique_ptr<MemorySource> source_;
   const std::unique_ptr<CachingAllocator> allocator_;
+  struct Pinned;
+  Pinned* pinned_ = nullptr;  // made when it is wanted first; it lives as long as the process, as devices do
+  std::once_flag pinned_made_;
 };
 
 // Devices stay for as long as the process. They are made and added with the GIL, one at a time.

@@ -5,38 +5,9 @@
 
 namespace perflab {
 
-bool FakeMemory::take(size_t bytes) {
-  if (bytes > capacity_ - used_) return false;
-  used_ += bytes;
-  return true;
-}
-
-void* FakeMemory::map(size_t bytes) noexcept {
-  std::lock_guard lock(mutex_);
-  return take(bytes) ? reinterpret_cast<void*>(std::exchange(next_address_, next_address_ + bytes + page_)) : nullptr;
-}
-
-void FakeMemory::unmap(void*, size_t bytes) noexcept {
-  std::lock_guard lock(mutex_);
-  used_ -= bytes;
-}
-
-MemoryInfo FakeMemory::info() noexcept {
-  std::lock_guard lock(mutex_);
-  return {capacity_ - used_, capacity_};
-}
-
-void* FakeMemory::reserve_range(size_t bytes) noexcept {
-  std::lock_guard lock(mutex_);
+void* FakeMemory::take_range(size_t bytes) noexcept {
   return reinterpret_cast<void*>(std::exchange(next_address_, next_address_ + bytes + page_));
 }
-
-bool FakeMemory::map_at(void*, size_t bytes) noexcept {
-  std::lock_guard lock(mutex_);
-  return take(bytes);
-}
-
-void FakeMemory::unmap_at(void* at, size_t bytes) noexcept { unmap(at, bytes); }
 
 StreamEvent FakeMemory::record_event(Stream stream) noexcept {
   std::lock_guard lock(mutex_);
@@ -70,11 +41,6 @@ void FakeMemory::finish(Stream stream) {
   std::lock_guard lock(mutex_);
   Progress& p = streams_[stream];
   p.done = p.recorded;
-}
-
-size_t FakeMemory::used() {
-  std::lock_guard lock(mutex_);
-  return used_;
 }
 
 size_t FakeMemory::events() {

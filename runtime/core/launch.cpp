@@ -2,6 +2,7 @@
 #include "device.h"
 #include "dispatch.h"
 #include "out_of_memory.h"
+#include "pinned.h"
 #include "recorder.h"
 
 namespace perflab {
@@ -162,11 +163,12 @@ Array transfer(const Array& from, int to, bool non_blocking) {
   if (from.contig)
     whole.alias(from);
   else
-    whole = cast(from, from.dtype), non_blocking &= from.device != 0;  // nobody keeps a copy on the CPU alive
-  Array made = fresh_like(from, from.dtype, to);
+    whole = cast(from, from.dtype);
   Device& d = device(to ? to : from.device);
+  Array made = !to && non_blocking ? pinned_like(from, from.dtype, d) : fresh_like(from, from.dtype, to);
   if (to && from.device) device(from.device).synchronize();
-  d.copy(whole, made, non_blocking);
+  d.copy(whole, made, non_blocking && (!is_pinned(whole) || is_pinned_by(d, whole)));
+  guard_copy(d, whole), guard_copy(d, made);
   return made;
 }
 

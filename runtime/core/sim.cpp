@@ -8,6 +8,7 @@
 
 #include "dispatch.h"
 #include "fork.h"
+#include "pinned.h"
 #include "recorder.h"
 #include "shapes.h"
 #include "sim_work.h"
@@ -133,15 +134,20 @@ void SimDevice::call(const char* name, std::vector<Array> arrays, int64_t flops,
 
 void SimDevice::copy(const Array& from, Array& to, bool non_blocking) {
   Line& l = line(current_stream());
-  const Array source = reachable(from), target = reachable(to);
+  Array source = reachable(from);
+  const Array target = reachable(to);
   const bool from_cpu = !from.device, to_cpu = !to.device;
-  // memory of the CPU lives until then
-  auto kept = std::make_shared<Array>();
-  if (from_cpu || to_cpu) kept->alias(from_cpu ? from : to);
+  // What is not pinned is read before the call returns, as on a GPU.
+  std::shared_ptr<std::byte[]> staged;
+  if (from_cpu && non_blocking && !is_pinned(from)) {
+    staged = std::make_shared_for_overwrite<std::byte[]>(from.bytes());
+    if (from.numel) std::memcpy(staged.get(), from.data, from.bytes());
+    source.data = staged.get();
+  }
   const char* name = from_cpu ? "Memcpy HtoD" : to_cpu ? "Memcpy DtoH" : "Memcpy DtoD";
   const SimWork work{0, static_cast<double>(from.bytes()) * (from_cpu || to_cpu ? 1 : 2), from.dtype,
                      from_cpu || to_cpu};
-  submit(l, {is_recording() ? intern(name) : 0, kNamed | kCopy, from.bytes(), 0}, work, [source, target, kept] {
+  submit(l, {is_recording() ? intern(name) : 0, kNamed | kCopy, from.bytes(), 0}, work, [source, target, staged] {
     if (source.numel) std::memcpy(target.data, source.data, source.bytes());
   });
   if (!non_blocking && (from_cpu || to_cpu)) synchronize(reinterpret_cast<Stream>(&l));

@@ -27,6 +27,8 @@ class SimDevice final : public Device {
   void call(const char* name, std::vector<Array> arrays, int64_t flops, Function) override;
   void wait(Stream waiting, Stream other) override;
   void synchronize() override;
+  void* map_pinned(size_t bytes) noexcept override { return host_memory().map(bytes); }
+  void unmap_pinned(void* memory, size_t bytes) noexcept override { host_memory().unmap(memory, bytes); }
 
   Stream new_stream();  // of a few: later ones share threads, as PyTorch's do
   int stream_number(Stream) override;

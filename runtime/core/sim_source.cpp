@@ -18,7 +18,7 @@ SimMark& mark_of(StreamEvent e) { return **reinterpret_cast<std::shared_ptr<SimM
 
 }  // namespace
 
-SimSource::SimSource(int index) : capacity_(kCapacity) {
+SimSource::SimSource(int index) : CountedMemory(kCapacity, kPage) {
   auto* wanted = reinterpret_cast<void*>(kFirst + static_cast<uintptr_t>(index) * kRange);
   void* range = mmap(wanted, kRange, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED) throw Error(ErrorKind::kDevice, "the system has no addresses for a simulated device");
@@ -30,19 +30,13 @@ SimSource::~SimSource() { munmap(begin_, kRange); }
 void SimSource::set_capacity(size_t bytes) {
   std::lock_guard lock(mutex_);
   if (bytes > kRange / 2) throw Error(ErrorKind::kValue, "a simulated device has at most 512 GiB");
-  if (bytes < mapped_)
-    throw Error(ErrorKind::kValue, std::to_string(mapped_) + " bytes of the device are used or cached: a capacity of " +
+  if (bytes < used_)
+    throw Error(ErrorKind::kValue, std::to_string(used_) + " bytes of the device are used or cached: a capacity of " +
                                        std::to_string(bytes) + " is too little");
   capacity_ = bytes;
 }
 
-bool SimSource::take(size_t bytes) {
-  if (bytes > capacity_ - mapped_) return false;
-  mapped_ += bytes;
-  return true;
-}
-
-void* SimSource::find_range(size_t bytes) {
+void* SimSource::take_range(size_t bytes) noexcept {
   char* at = begin_;
   for (auto [begin, size] : ranges_) {
     if (static_cast<size_t>(begin - at) >= bytes) break;
@@ -53,24 +47,14 @@ void* SimSource::find_range(size_t bytes) {
   return at;
 }
 
-void* SimSource::map(size_t bytes) noexcept {
-  std::lock_guard lock(mutex_);
-  if (!take(bytes)) return nullptr;
-  void* memory = find_range(bytes);
-  if (!memory) mapped_ -= bytes;
-  return memory;
-}
-
 void SimSource::unmap(void* memory, size_t bytes) noexcept {
   device_->barrier();
-  std::lock_guard lock(mutex_);
-  ranges_.erase(static_cast<char*>(memory));
-  mapped_ -= bytes;
+  CountedMemory::unmap(memory, bytes);
 }
 
-MemoryInfo SimSource::info() noexcept {
-  std::lock_guard lock(mutex_);
-  return {capacity_ - mapped_, capacity_};
+void SimSource::unmap_at(void* at, size_t bytes) noexcept {
+  device_->barrier();
+  CountedMemory::unmap_at(at, bytes);
 }
 
 StreamEvent SimSource::record_event(Stream s) noexcept {
@@ -88,28 +72,5 @@ void SimSource::wait_event(StreamEvent e) noexcept {
   wait_freely([&] { mark_of(e).stream->wait(mark_of(e).place); });
 }
 void SimSource::drop_event(StreamEvent e) noexcept { delete reinterpret_cast<std::shared_ptr<SimMark>*>(e); }
-
-size_t SimSource::page_bytes() noexcept { return kPage; }
-
-void* SimSource::reserve_range(size_t bytes) noexcept {
-  std::lock_guard lock(mutex_);
-  return find_range(bytes);
-}
-
-void SimSource::release_range(void* begin, size_t) noexcept {
-  std::lock_guard lock(mutex_);
-  ranges_.erase(static_cast<char*>(begin));
-}
-
-bool SimSource::map_at(void*, size_t bytes) noexcept {
-  std::lock_guard lock(mutex_);
-  return take(bytes);
-}
-
-void SimSource::unmap_at(void*, size_t bytes) noexcept {
-  device_->barrier();
-  std::lock_guard lock(mutex_);
-  mapped_ -= bytes;
-}
 
 }  // namespace perflab

@@ -19,6 +19,7 @@ struct alignas(64) Storage {  // where the memory is ours, it follows this heade
   Block* block = nullptr;                 // of a caching allocator; null: a small one of the host
   Stream stream = 0;                      // that it was allocated for, and what work on it follows
   uint8_t device = 0;
+  uint8_t pinned = 0;                 // of the CPU, by the device of this number; 0: it is not
   std::atomic<uint32_t> saved_in{0};  // the recording that was told that a node keeps it
 };
 static_assert(sizeof(Storage) == 64);

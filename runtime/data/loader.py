@@ -1,12 +1,16 @@
 """DataLoader: batches of a dataset, made here or in worker processes."""
 
 import multiprocessing
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from typing import Any
 
 from .._core import Annotation
+from ..device import Device
 from ..errors import ArgumentError, StateError
 from ..generator import Generator as Stream
+from ..pinned import accelerator, pin_batch
 from .collate import default_collate
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, new_seed
@@ -22,7 +26,8 @@ class DataLoader:
     drop_last: without a last batch that is shorter. timeout: seconds to wait for a batch of a worker, 0 for no end.
     worker_init_fn: called in each worker with its number, once it is seeded. multiprocessing_context: the start
     method's name or a context. generator: where shuffling and the workers' seeds come from. persistent_workers: they
-    live on from one iteration to the next. pin_memory is taken and changes nothing: there is no device to copy to.
+    live on from one iteration to the next. pin_memory: tensors of the batches are in pinned memory, for
+    pin_memory_device or the accelerator; without one a warning says that they are not.
 
     An exception in a worker is raised here, with the worker's traceback as its cause. WorkerError is raised when a
     worker dies, at once, and after `timeout`.
@@ -46,6 +51,7 @@ class DataLoader:
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
+        pin_memory_device: str = "",
     ) -> None:
         if num_workers < 0:
             raise ArgumentError(f"DataLoader: num_workers must not be negative, it is {num_workers}")
@@ -67,6 +73,7 @@ class DataLoader:
         self.generator = generator
         self.drop_last = drop_last
         self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
         self._iterable = isinstance(dataset, IterableDataset)
         self._choose_order(batch_size, shuffle, sampler, batch_sampler)
         batched = self.batch_size is not None or self.batch_sampler is not None
@@ -96,7 +103,8 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         fetcher = Fetcher(self.dataset, self.collate_fn, not self._iterable, self.drop_last)
-        return _marked(self._here(fetcher) if self.num_workers == 0 else self._elsewhere(fetcher))
+        batches = self._here(fetcher) if self.num_workers == 0 else self._elsewhere(fetcher)
+        return _marked(self._pinned(batches) if self.pin_memory else batches)
 
     def __len__(self) -> int:
         """The number of batches. Raises TypeError where the dataset or sampler has no length."""
@@ -122,6 +130,14 @@ class DataLoader:
             except Exhausted:
                 return
             yield made
+
+    def _pinned(self, batches: Generator[Any, None, None]) -> Generator[Any, None, None]:
+        device = Device(self.pin_memory_device) if self.pin_memory_device else accelerator()
+        if device is None:
+            warnings.warn("DataLoader: pin_memory is set, but there is no accelerator to pin memory for", stacklevel=2)
+        with closing(batches):
+            for batch in batches:
+                yield batch if device is None else pin_batch(batch, device)
 
     def _elsewhere(self, fetcher: Fetcher) -> Generator[Any, None, None]:
         seed = new_seed(self.generator)

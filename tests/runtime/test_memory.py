@@ -156,6 +156,32 @@ def test_out_of_memory_on_a_device_says_what_is_where_and_the_program_goes_on() 
     assert values.split() == ["32.0", "1", "40"] and after.split() == ["40", "80"]
 
 
+def test_out_of_memory_on_a_device_names_who_holds_most() -> None:
+    told = in_a_process(
+        """
+        from perflab.profiler import profile
+        from perflab.runtime import nn, sim
+        sim.set_capacity(128 * MIB)
+        model = nn.Sequential(nn.Linear(64, 4096, device=DEVICE))
+        with profile():
+            y = model(rt.ones(2048, 64, device=DEVICE))
+            e = y[:1024].exp()
+            o = rt.ones(2 * MIB, device=DEVICE)
+            try:
+                y.repeat(4, 1)
+            except rt.OutOfMemoryError as error:
+                print(error)
+        print(y[:, :8].repeat(4, 1).shape)
+    """,
+        "sim",
+    )
+    message, after = told.split("\n")
+    held = "Sequential.0 add: 32.00 MiB in 1 block, exp: 16.00 MiB in 1 block, no op: 9.52 MiB in 4 blocks."  # with what the layer has
+    assert message.startswith("sim:0: no memory for 128.00 MiB. This process has ") and "(fragmentation " in message
+    assert f"Most is held by {held} Use smaller tensors, or let go of some first" in message
+    assert after == "(8192, 8)"
+
+
 def test_a_fraction_is_a_share() -> None:
     with pytest.raises(ArgumentError, match=r"must be from 0 to 1, not 1\.5"):
         memory.set_per_process_memory_fraction(1.5)

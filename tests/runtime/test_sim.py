@@ -314,5 +314,6 @@ def test_specs_are_checked() -> None:
         with pytest.raises(rt.ArgumentError, match="SimSpec"):
             sim.SimSpec(**{**SPEC.__dict__, **wrong})  # type: ignore[arg-type]
     assert sim.PRESETS["H100"].flops_of("bfloat16") == 989.5e12 and sim.PRESETS["A100"].flops_of("float32") == 19.5e12
+    assert sim.PRESETS["T4"].flops_of("bfloat16") == 8.1e12  # Turing has tensor cores for float16 alone
     with pytest.raises(rt.DeviceError, match="a simulated device is wanted, as 'sim:0', not cpu"):
         sim.Stream("cpu")
