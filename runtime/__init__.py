@@ -18,9 +18,10 @@ _core.load_blas(glob.glob(os.path.join(scipy_openblas32.get_lib_dir(), "libscipy
 
 from . import ops, registry  # noqa: E402, I001
 from . import tensor as _methods  # noqa: E402, F401  (before creation.tensor takes the name)
-from . import amp, autograd, cuda, data, fft, library, linalg, memory, nn, optim, sim, testing, utils  # noqa: E402
+from . import amp, autograd, backends, cuda, data, fft, library, linalg, memory, nn, optim, sim, testing, utils  # noqa: E402
 from ._core import Tensor, get_num_threads, set_num_threads  # noqa: E402
 from .autocast import autocast, get_autocast_dtype, is_autocast_enabled  # noqa: E402
+from .backends import get_float32_matmul_precision, set_float32_matmul_precision  # noqa: E402
 from .autograd import (  # noqa: E402
     Function,
     enable_grad,
@@ -157,6 +158,7 @@ __all__ = [
     "asarray",
     "autocast",
     "autograd",
+    "backends",
     "bernoulli",
     "bfloat16",
     "bool",
@@ -188,6 +190,7 @@ __all__ = [
     "full_like",
     "get_autocast_dtype",
     "get_default_dtype",
+    "get_float32_matmul_precision",
     "get_num_threads",
     "get_rng_state",
     "half",
@@ -240,6 +243,7 @@ __all__ = [
     "save",
     "seed",
     "set_default_dtype",
+    "set_float32_matmul_precision",
     "set_grad_enabled",
     "set_num_threads",
     "set_printoptions",

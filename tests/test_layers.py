@@ -20,7 +20,7 @@ ALLOWED = {
 RUNTIME = (
     {"_core"},
     {"errors", "hooks"},
-    {"presence"},
+    {"presence", "backends"},
     {"spec", "alloc_conf"},
     {"promotion", "device"},
     {"sim", "pinned"},

@@ -12,11 +12,15 @@ from typing import Any
 import numpy as np
 
 from .. import _core
+from ..backends import cuda
 from ..device import device_of
 from ..errors import DeviceError
 from ..op import Op
 from ..ops.cast import copy_
 from ..spec import Spec, bfloat16, float16, float32
+from .devices import get_device_capability
+
+_DEFAULT, _TF32 = 1, 7  # CuPy's COMPUTE_TYPE_DEFAULT and COMPUTE_TYPE_TF32
 
 
 @functools.cache
@@ -39,6 +43,8 @@ def run(op: Op, inputs: Sequence[Any], attributes: dict[str, Any], outputs: Sequ
     handle = _core.current_stream(number)
     stream = cupy.cuda.ExternalStream(handle, index) if handle else cupy.cuda.Stream.null
     with cupy.cuda.Device(index), stream:
+        if op.autocast == "lower":
+            _choose_precision(cupy, index)
         arrays = [_seen(cupy, op, i, tensor) for i, tensor in enumerate(inputs)]
         updated = None
         if op.updates and inputs[0].dtype is outputs[0].dtype and arrays[0].dtype == outputs[0].dtype.numpy:
@@ -50,6 +56,12 @@ def run(op: Op, inputs: Sequence[Any], attributes: dict[str, Any], outputs: Sequ
         for tensor, result in zip(outputs, results if op.several else (results,), strict=True):
             if result is not updated:
                 _store(cupy, tensor, result)
+
+
+def _choose_precision(cupy: ModuleType, index: int | None) -> None:
+    """How cuBLAS multiplies float32; CuPy keeps that for the process."""
+    allowed = cuda.matmul.allow_tf32 and get_device_capability(index) >= (8, 0)
+    cupy._core.set_compute_type(np.float32, _TF32 if allowed else _DEFAULT)
 
 
 def _seen(cupy: ModuleType, op: Op, i: int, tensor: Any) -> Any:

@@ -28,6 +28,10 @@ def module(driver: ctypes.CDLL) -> types.ModuleType:
     made = types.ModuleType("cupy")
     made.__dict__.update({name: getattr(np, name) for name in dir(np) if not name.startswith("_")})
     made.asarray = asarray  # type: ignore[attr-defined]
+    made.compute_types = []  # type: ignore[attr-defined]  # as they were set
+    made._core = types.SimpleNamespace(  # type: ignore[attr-defined]
+        set_compute_type=lambda dtype, kind: made.compute_types.append((np.dtype(dtype).name, kind))
+    )
     made.cuda = types.SimpleNamespace(  # type: ignore[attr-defined]
         set_allocator=lambda allocator: made.__dict__.update(allocator=allocator),
         memory=types.SimpleNamespace(

@@ -176,7 +176,7 @@ def test_out_of_memory_on_a_device_names_who_holds_most() -> None:
         "sim",
     )
     message, after = told.split("\n")
-    held = "Sequential.0 add: 32.00 MiB in 1 block, exp: 16.00 MiB in 1 block, no op: 9.52 MiB in 4 blocks."  # with what the layer has
+    held = "Sequential.0 add: 32.00 MiB in 1 block, exp: 16.00 MiB in 1 block, no op: 9.52 MiB in 4 blocks."
     assert message.startswith("sim:0: no memory for 128.00 MiB. This process has ") and "(fragmentation " in message
     assert f"Most is held by {held} Use smaller tensors, or let go of some first" in message
     assert after == "(8192, 8)"
