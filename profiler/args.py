@@ -26,6 +26,14 @@ def arg_column(rows: ArrayLike, values: NDArray[Any] | Sequence[Json]) -> ArgCol
     return ArgColumn(places, codes, table)
 
 
+def coded(rows: Int64s, values: NDArray[Any] | Sequence[Json], table: list[Json] | None) -> ArgColumn:
+    """As `arg_column`, or, with a `table`, of ids into it; values that it has twice share one id."""
+    if table is None:
+        return arg_column(rows, values)
+    codes, without_twins = unique(table)
+    return ArgColumn(rows, codes[np.asarray(values, dtype=np.int64)], without_twins)
+
+
 def unique(values: NDArray[Any] | Sequence[Json]) -> tuple[Int32s, list[Json]]:
     """Ids of values in the list of those that differ."""
     seen: dict[tuple[type, Json], int] = {}

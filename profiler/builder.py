@@ -27,7 +27,7 @@ class TraceBuilder:
         self.metadata: dict[str, Json] = dict(metadata or {})
         self.strings: list[str] = []
         self.tracks: list[Track] = []
-        self.row_of_slice = np.empty(0, dtype=np.int64)  # by handle, once built
+        self.row_of_slice = self.row_of_instant = np.empty(0, dtype=np.int64)  # by handle, once built
         self._string_ids: dict[str, int] = {}
         self._track_ids: dict[Track, int] = {}
         self._slices = _Columns(np.int64, np.int64, np.int32, np.int32, np.int32)
@@ -159,6 +159,7 @@ class TraceBuilder:
 
         time, *instant_columns = self._instants.take()
         by_time = np.argsort(time, kind="stable")
+        self.row_of_instant = _inverse(by_time)
         instants = Instants(time[by_time], *(column[by_time] for column in instant_columns))
 
         handles, *end_columns, time = self._flow_ends.take()
@@ -172,7 +173,7 @@ class TraceBuilder:
             counters,
             ends,
             _columns_of(self._slice_args, row_of_slice),
-            _columns_of(self._instant_args, _inverse(by_time)),
+            _columns_of(self._instant_args, self.row_of_instant),
         )
 
 

@@ -7,6 +7,7 @@
 """
 
 import json
+import mmap
 from collections.abc import Iterator
 from dataclasses import astuple, fields
 from typing import Any, BinaryIO
@@ -45,6 +46,8 @@ def save(trace: Trace, file: BinaryIO) -> None:
         data = np.ascontiguousarray(column, column.dtype.newbyteorder("<"))
         file.write(data.data)
         file.write(bytes(-data.nbytes % 8))
+        if isinstance(column, np.memmap):  # of a long trace: what was read of it need not stay in memory
+            column._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
 
 
 def load(file: BinaryIO) -> Trace:

@@ -385,6 +385,7 @@ class ChromeParser:
     not_numbers: int
     trailing: int
     had_events: bool
+    waiting: int
     metadata: bytes
     texts: list[bytes]
     threads: list[tuple[int, int]]

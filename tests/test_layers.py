@@ -60,6 +60,7 @@ ONLY = {
         "profiler/importers/chrome.py",
         "profiler/importers/chrome_columns.py",
         "profiler/importers/chrome_events.py",
+        "profiler/importers/spill.py",
         "profiler/chrome_write.py",
         "benchmarks/",
     ),

@@ -14,6 +14,7 @@ from .chrome_events import EventReader
 from .container import PIECE
 from .findings import Findings
 from .launches import tied
+from .spill import Spill
 
 if TYPE_CHECKING:
     from perflab.runtime._core import ChromeParser
@@ -24,9 +25,14 @@ _LAYOUT = ("traceEvents", "schemaVersion", "displayTimeUnit")
 
 def read_json(pieces: Iterable[bytes], name: str, findings: Findings) -> Trace | dict[str, Json]:
     """The trace in a JSON text, or the whole document where it is another one; raises TraceFormatError."""
+    with Spill() as spill:
+        return _read(pieces, name, findings, spill)
+
+
+def _read(pieces: Iterable[bytes], name: str, findings: Findings, spill: Spill) -> Trace | dict[str, Json]:
     from perflab.runtime._core import ChromeParser  # who only analyses traces does without
 
-    parser, reader = ChromeParser(), EventReader(findings)
+    parser, reader = ChromeParser(), EventReader(findings, spill)
     excerpt = _parse(pieces, parser, reader, findings)
     is_damaged = excerpt is not None
     document = _document(parser.metadata, findings)
@@ -61,6 +67,7 @@ def _parse(pieces: Iterable[bytes], parser: "ChromeParser", reader: EventReader,
     size = 0
     for data in _growing(pieces, parser):
         size += len(data)
+        reader.relieve(parser)
         try:
             parser.feed(data)
         except ValueError:

@@ -1,17 +1,20 @@
 """Gives a TraceBuilder the events that the core parsed into columns."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..args import by_row, coded, joined_values
 from ..builder import TraceBuilder
-from ..trace import Int32s, Int64s, Json
+from ..trace import Args, Int32s, Int64s, Json, Trace
 from . import lenient
 from .chrome_flows import FlowNames, FlowPoints
 from .findings import EXAMPLES, Example, Findings
+from .spill import Kept, Spill
 
 if TYPE_CHECKING:
     from perflab.runtime._core import ChromeParser
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
 # What each word of an argument's column is: ParsedKind in core/chrome_parse.h.
 _INT, _FLOAT, _BOOL, _TEXT = range(4)
 NO_TIME = -(2**63)  # kNoTime there
-ParsedArgs: TypeAlias = dict[bytes, tuple[Int64s, Int64s, NDArray[np.uint8]]]  # by key: events, words, kinds
 GiveArgs: TypeAlias = Callable[..., None]
 
 
@@ -29,11 +31,14 @@ class ParsedColumns:
     def __init__(
         self,
         parser: "ChromeParser",
+        spill: Spill,
         builder: TraceBuilder,
         thread: Callable[[Json, Json], int],
         findings: Findings,
     ) -> None:
         self._parser = parser
+        self._spill = spill
+        self._first_slice = self._first_instant = 0  # handles
         self._builder = builder
         self._findings = findings
         self._texts: list[Json] = [self._text(text) for text in parser.texts]
@@ -61,7 +66,7 @@ class ParsedColumns:
 
     def give_slices(self) -> Int64s:
         """Gives the complete slices; their places in the file."""
-        start, written, thread, name, category, place, args = self._parser.take_slices()
+        start, written, thread, name, category, place = self._spill.slices.columns()
         duration = np.maximum(written, 0)
 
         def told(rows: Int64s) -> list[Example]:
@@ -79,19 +84,45 @@ class ParsedColumns:
         ):
             self._findings.add(kind, len(rows), told(rows))
         self._meet(start + duration)
-        first = self._builder.slices(
+        self._first_slice = self._builder.slices(
             start, duration, self._threads[thread], self._string_ids(name), self._string_ids(category)
         )
-        self._give_args(self._builder.slice_args, first, args)
+        if not self._spill.is_used:
+            self._give_args(self._builder.slice_args, self._first_slice, self._spill.slices)
         return place
 
     def give_instants(self) -> int:
         """Gives the instants; how many there were."""
-        time, thread, name, category, args = self._parser.take_instants()
+        time, thread, name, category = self._spill.instants.columns()
         self._meet(time)
-        first = self._builder.instants(time, self._threads[thread], self._string_ids(name), self._string_ids(category))
-        self._give_args(self._builder.instant_args, first, args)
+        self._first_instant = self._builder.instants(
+            time, self._threads[thread], self._string_ids(name), self._string_ids(category)
+        )
+        if not self._spill.is_used:
+            self._give_args(self._builder.instant_args, self._first_instant, self._spill.instants)
         return len(time)
+
+    def with_spilled(self, trace: Trace) -> Trace:
+        """The trace that was built of what was given, with the arguments that waited in a file."""
+        if not self._spill.is_used:
+            return trace
+        builder, spill = self._builder, self._spill
+        return replace(
+            trace,
+            slice_args=self._spilled(trace.slice_args, spill.slices, builder.row_of_slice, self._first_slice),
+            instant_args=self._spilled(trace.instant_args, spill.instants, builder.row_of_instant, self._first_instant),
+        )
+
+    def _spilled(self, args: Args, kind: Kept, row_of: Int64s, first: int) -> Args:
+        found, rows = dict(args), dict[bytes, Int64s]()
+        for key in list(kind.args):
+            events, words, kinds = self._spill.words(kind, key)
+            column = coded(row_of[first + events], *self._values(words, kinds))
+            name = plain(self._text(key))
+            pieces = [found[name], column] if name in found else [column]
+            places = np.concatenate([piece.rows for piece in pieces])
+            found[name] = self._spill.mapped(by_row(places, *joined_values(pieces)), rows)
+        return found
 
     def give_counters(self) -> None:
         """Gives the values of counters, named by event and series."""
@@ -108,12 +139,9 @@ class ParsedColumns:
         count = len(self._texts)
         both, which = np.unique((category.astype(np.int64) + 1) * count + name + 1, return_inverse=True)
         pairs = [tuple(plain(self._texts[text - 1]) for text in divmod(one, count)) for one in both.tolist()]
-        groups = np.array([names.group(category, name) for category, name in pairs], dtype=np.int64)
-        strings = np.array([self._builder.string(text) for _, text in pairs], dtype=np.int64)
-        letters, threads = phase.astype(np.int64), thread.astype(np.int64)
-        return FlowPoints(
-            groups[which], number, strings[which], letters, time, threads, place, at_next.astype(np.bool_)
-        )
+        groups = np.array([names.group(category, name) for category, name in pairs], dtype=np.int32)
+        strings = np.array([self._builder.string(text) for _, text in pairs], dtype=np.int32)
+        return FlowPoints(groups[which], number, strings[which], phase, time, thread, place, at_next.astype(np.bool_))
 
     @property
     def flow_threads(self) -> list[tuple[Json, Json]]:
@@ -129,8 +157,9 @@ class ParsedColumns:
             self._strings[text] = self._builder.string(plain(self._texts[text]))
         return self._strings[texts]
 
-    def _give_args(self, give: GiveArgs, first: int, columns: ParsedArgs) -> None:
-        for key, (events, words, kinds) in columns.items():
+    def _give_args(self, give: GiveArgs, first: int, kind: Kept) -> None:
+        for key in list(kind.args):
+            events, words, kinds = self._spill.words(kind, key)
             values, table = self._values(words, kinds)
             give(plain(self._text(key)), first + events, values, table)
 

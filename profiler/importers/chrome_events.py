@@ -16,6 +16,7 @@ from ..trace import Int64s, Json, Trace, Track
 from .chrome_columns import NO_TIME, ParsedColumns, counter_name, plain
 from .chrome_flows import FlowNames, FlowPoints, bind, joined, points_of
 from .findings import Findings
+from .spill import Spill
 
 if TYPE_CHECKING:
     from perflab.runtime._core import ChromeParser
@@ -42,7 +43,7 @@ class _Edge:
 class EventReader:
     """Takes events in the order of the file, then builds the trace."""
 
-    def __init__(self, findings: Findings) -> None:
+    def __init__(self, findings: Findings, spill: Spill) -> None:
         self._findings = findings
         self._builder = TraceBuilder()
         self._threads: dict[Thread, int] = {}
@@ -66,6 +67,8 @@ class EventReader:
         self._flow_rows: list[tuple[int, ...]] = []  # of those that came one by one
         self._flow_points: list[FlowPoints] = []
         self._flow_names = FlowNames()
+        self._spill = spill
+        self._parsed: ParsedColumns | None = None
         self._flow_threads: dict[Thread, int] = {}
         self._handlers = {
             "X": self._complete,
@@ -105,10 +108,15 @@ class EventReader:
     def _told(self, event: Event) -> str:
         return f"{plain(event.get('name'))!r} (event {self._place:,})"
 
+    def relieve(self, parser: "ChromeParser") -> None:
+        """Take from a parser what it holds, where that is much."""
+        self._spill.relieve(parser)
+
     def add_parsed(self, parser: "ChromeParser") -> None:
         """Take in the columns of a parser whose file has ended."""
         self._flush()
-        columns = ParsedColumns(parser, self._builder, self._number, self._findings)
+        self._spill.rest(parser)
+        self._parsed = columns = ParsedColumns(parser, self._spill, self._builder, self._number, self._findings)
         places = columns.give_slices()
         self._places.append(places)
         self._added += len(places)
@@ -116,7 +124,7 @@ class EventReader:
         columns.give_counters()
         points = columns.give_flows(self._flow_names)
         numbers = [self._flow_thread(_thread_of({"pid": pid, "tid": tid})) for pid, tid in columns.flow_threads]
-        self._flow_points.append(replace(points, thread=np.array(numbers, dtype=np.int64)[points.thread]))
+        self._flow_points.append(replace(points, thread=np.array(numbers, dtype=np.int32)[points.thread]))
         self.known += parser.events - parser.strangers - self._singles
         self._last = max(self._last, columns.last_ns)
 
@@ -254,7 +262,9 @@ class EventReader:
         places[builder.row_of_slice] = np.concatenate([*self._places, np.empty(0, dtype=np.int64)])
         threads = [self._flow_threads.get((track.pid, track.tid), -1) for track in trace.tracks]
         points = joined([*self._flow_points, points_of(self._flow_rows)])
-        return replace(trace, flows=bind(points, trace.slices, threads, places, self._findings))
+        self._flow_points.clear()
+        trace = replace(trace, flows=bind(points, trace.slices, threads, places, self._findings))
+        return trace if self._parsed is None else self._parsed.with_spilled(trace)
 
     def _close_edges(self) -> None:
         """Make slices of begins and ends; an end takes the innermost open begin that it may mean."""

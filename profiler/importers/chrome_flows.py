@@ -8,22 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..trace import Flows, Int64s, Slices
+from ..trace import Flows, Int32s, Int64s, Slices
 from .findings import EXAMPLES, Example, Findings
 
 START, FINISH = ord("s"), ord("f")
+_AT_ONCE = 1 << 19  # points that are worked on together: what is needed beside them does not grow with the file
 
 
 @dataclass(frozen=True, slots=True)
 class FlowPoints:
     """Ends of flows: where they are on the timeline and in the file. Points of one flow have its group and id."""
 
-    group: Int64s
+    group: Int32s
     id: Int64s
-    name: Int64s  # id into the strings
-    phase: Int64s  # the letter: s, t or f
+    name: Int32s  # id into the strings
+    phase: NDArray[np.uint8]  # the letter: s, t or f
     time: Int64s  # ns
-    thread: Int64s
+    thread: Int32s
     place: Int64s  # of the event in the file
     at_next: NDArray[np.bool_]  # it belongs to the next slice that begins, not to the one around it
 
@@ -42,11 +43,15 @@ class FlowPoints:
 def points_of(rows: Sequence[tuple[Any, ...]]) -> FlowPoints:
     """Points from one tuple each."""
     group, number, name, phase, time, thread, place, at_next = np.array(rows, dtype=np.int64).reshape(-1, 8).T
-    return FlowPoints(group, number, name, phase, time, thread, place, at_next.astype(bool))
+    groups, names, threads = (column.astype(np.int32) for column in (group, name, thread))
+    return FlowPoints(groups, number, names, phase.astype(np.uint8), time, threads, place, at_next.astype(bool))
 
 
 def joined(parts: Sequence[FlowPoints]) -> FlowPoints:
     """All of them."""
+    parts = [part for part in parts if len(part)] or list(parts[:1])
+    if len(parts) == 1:
+        return parts[0]
     return FlowPoints(
         *(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(FlowPoints))
     )
@@ -76,22 +81,50 @@ def bind(points: FlowPoints, slices: Slices, threads: Sequence[int], places: Int
 
     `threads` holds the thread of every track, `places` the place in the file of every slice.
     """
-    points = points.at(np.argsort(points.place, kind="stable"))
+    if np.any(points.place[1:] < points.place[:-1]):
+        points = points.at(np.argsort(points.place, kind="stable"))
     rows = _Finder(slices, threads, places).rows_of(points)
     unbound = np.flatnonzero(rows < 0)
     findings.add("unbound-flow", len(unbound), points.told(unbound))
     order = np.lexsort((points.id, points.group))  # stable: in the order of the file
-    group, number = points.group[order], points.id[order]
-    is_first = np.append(True, (group[1:] != group[:-1]) | (number[1:] != number[:-1]))[: len(order)]
-    flow = np.cumsum(is_first) - 1
-    firsts = order[is_first]
-    starts = np.bincount(flow, points.phase[order] == START, len(firsts)).astype(np.int64)
-    counts = np.bincount(flow, minlength=len(firsts))
-    for kind, lone in (("lone-flow-start", starts == counts), ("lone-flow-end", starts == 0)):
-        of_kind = np.sort(firsts[lone])
+    lone: dict[str, list[Int64s]] = {"lone-flow-start": [], "lone-flow-end": []}
+    found = [_bound(points.at(chosen), rows[chosen], chosen, lone) for chosen in _by_flow(points, order)]
+    for kind, firsts in lone.items():
+        of_kind = np.sort(np.concatenate([*firsts, order[:0]]))
         findings.add(kind, len(of_kind), points.told(of_kind))
+    name, source, target = (
+        np.concatenate([getattr(flows, column.name) for flows in found] or [np.empty(0, np.int64)])
+        for column in fields(Flows)
+    )
+    order = np.lexsort((name, target, source))
+    return Flows(name[order].astype(np.int32), source[order], target[order])
+
+
+def _by_flow(points: FlowPoints, order: Int64s) -> Iterator[Int64s]:
+    """Points by flow, as many at a time as make little work for the memory; no flow is cut."""
+    changes = np.diff(points.id[order]) != 0
+    changes |= np.diff(points.group[order]) != 0
+    ends = np.append(np.flatnonzero(changes) + 1, len(order))
+    at = 0
+    while at < len(order):
+        end = int(ends[min(int(np.searchsorted(ends, at + _AT_ONCE)), len(ends) - 1)])
+        yield order[at:end]
+        at = end
+
+
+def _bound(points: FlowPoints, rows: Int64s, places: Int64s, lone: dict[str, list[Int64s]]) -> Flows:
+    """The arrows of some flows, whose points stand one behind the other; `rows` are the slices of the points, `places`
+    their places among all. The firsts of flows without a partner are added to `lone`."""
+    group, number = points.group, points.id
+    is_first = np.append(True, (group[1:] != group[:-1]) | (number[1:] != number[:-1]))
+    flow = np.cumsum(is_first) - 1
+    firsts = places[is_first]
+    starts = np.bincount(flow, points.phase == START, len(firsts)).astype(np.int64)
+    counts = np.bincount(flow, minlength=len(firsts))
+    lone["lone-flow-start"].append(firsts[starts == counts])
+    lone["lone-flow-end"].append(firsts[starts == 0])
     paired = (0 < starts[flow]) & (starts[flow] < counts[flow])
-    return _arrows(points.at(order[paired]), flow[paired], starts[flow[paired]], rows[order[paired]])
+    return _arrows(points.at(paired), flow[paired], starts[flow[paired]], rows[paired])
 
 
 def _arrows(points: FlowPoints, flow: Int64s, starts: Int64s, rows: Int64s) -> Flows:
@@ -105,8 +138,7 @@ def _arrows(points: FlowPoints, flow: Int64s, starts: Int64s, rows: Int64s) -> F
     source = np.append(-1, last[:-1])[: len(order)]
     leads = (phase != START) & (source >= 0) & (flow[source] == flow)
     source, target, name = rows[source[leads]], rows[leads], name[leads]
-    order = np.lexsort((name, target, source))
-    return Flows(name[order].astype(np.int32), source[order], target[order])
+    return Flows(name, source, target)
 
 
 class _Finder:
@@ -129,12 +161,13 @@ class _Finder:
         threads, first = np.unique(points.thread[by_thread], return_index=True)
         for thread, chosen in zip(threads.tolist(), np.split(by_thread, first[1:]), strict=False):  # one of nothing
             if thread in self._lanes:
-                found[chosen] = self._on_thread(self._lanes[thread], points.at(chosen))
+                for part in np.array_split(chosen, -(-len(chosen) // _AT_ONCE)):
+                    found[part] = self._on_thread(self._lanes[thread], points.at(part))
         return found
 
     def _on_thread(self, lanes: list[Int64s], points: FlowPoints) -> Int64s:
         time = points.time
-        rows = np.sort(np.concatenate(lanes))
+        rows = lanes[0] if len(lanes) == 1 else np.sort(np.concatenate(lanes))
         starts = self._slices.start[rows]
         first, after = np.searchsorted(starts, time), np.searchsorted(starts, time, side="right")
         found = np.full(len(time), -1, dtype=np.int64)
@@ -143,8 +176,9 @@ class _Finder:
         at_begin = ~is_next & (after > first)
         found[at_begin] = rows[after[at_begin] - 1]
         several = np.flatnonzero(at_begin & (after - first > 1))
-        behind = self._written_behind(rows, time[several], points.place[several])
-        found[several[behind >= 0]] = behind[behind >= 0]
+        if len(several):
+            behind = self._written_behind(rows, time[several], points.place[several])
+            found[several[behind >= 0]] = behind[behind >= 0]
         for lane in lanes:
             open_ends = np.flatnonzero((found < 0) & ~is_next & ~at_begin)
             found[open_ends] = self._around(time[open_ends], lane)

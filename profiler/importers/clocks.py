@@ -12,6 +12,7 @@ from ..analysis.collectives import Key, Part, common
 from ..analysis.ranks import ClockFit
 
 LEAST = 3  # collectives that two sets of ranks must share
+_FURTHEST = 2 * 10**18  # ns; what is moved must fit 64 bits
 _SHARE = 0.95  # of the ends that lie within what is stated
 
 
@@ -50,5 +51,6 @@ def _offsets(name: str, shared: Mapping[Key, Mapping[str, Part]], moves: Mapping
     for of_ranks in shared.values():
         placed = [of_ranks[other].end + move for other, move in moves.items() if other in of_ranks]
         if name in of_ranks and placed:
-            found.append(sum(end - of_ranks[name].end for end in placed) // len(placed))
+            apart = sum(end - of_ranks[name].end for end in placed) // len(placed)
+            found.append(max(min(apart, _FURTHEST), -_FURTHEST))
     return np.array(found, dtype=np.int64)

@@ -22,11 +22,15 @@ def tied(trace: Trace) -> Trace:
     sources, targets = np.flatnonzero(launches), np.flatnonzero(launched)
     if not len(sources) or not len(targets):
         return trace
-    known, compact = np.unique(correlation, return_inverse=True)
-    key = compact + len(known) * _ranks(trace)[trace.slices.track]
-    sources = sources[np.argsort(key[sources], kind="stable")]
-    place = np.searchsorted(key[sources], key[targets], side="right") - 1
-    found = (place >= 0) & (key[sources[place]] == key[targets])
+    rows = np.concatenate((sources, targets))
+    known, compact = np.unique(correlation[rows], return_inverse=True)
+    key = compact + len(known) * _ranks(trace)[trace.slices.track[rows]]
+    source_key, target_key = key[: len(sources)], key[len(sources) :]
+    del correlation, rows, compact  # of a long trace these are large
+    order = np.argsort(source_key, kind="stable")
+    sources, source_key = sources[order], source_key[order]
+    place = np.searchsorted(source_key, target_key, side="right") - 1
+    found = (place >= 0) & (source_key[place] == target_key)
     sources, targets = sources[place[found]], targets[found]
     strings = trace.strings if _NAME in trace.strings else [*trace.strings, _NAME]
     name = np.full(len(sources), strings.index(_NAME), dtype=np.int32)

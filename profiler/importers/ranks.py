@@ -18,6 +18,7 @@ from .findings import Findings
 from .launches import RANK
 
 _BASE = "baseTimeNanoseconds"
+_LATEST = 3 * 10**18  # ns since 1970, in 2065; later ones are damage, and what is moved must fit 64 bits
 
 
 def joined(traces: Sequence[tuple[str, Trace]], findings: Findings) -> Trace:
@@ -63,7 +64,7 @@ def joined(traces: Sequence[tuple[str, Trace]], findings: Findings) -> Trace:
 
 def _base(trace: Trace) -> int:
     base = trace.metadata.get(_BASE)
-    return base if isinstance(base, int) and base > 0 else 0
+    return base if isinstance(base, int) and 0 < base < _LATEST else 0
 
 
 def _rank(trace: Trace) -> Json:

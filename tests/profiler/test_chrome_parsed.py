@@ -13,6 +13,7 @@ from perflab.profiler.importers.chrome import read_json
 from perflab.profiler.importers.chrome_columns import NO_TIME
 from perflab.profiler.importers.chrome_events import EventReader
 from perflab.profiler.importers.findings import Findings
+from perflab.profiler.importers.spill import Spill
 from perflab.runtime._core import ChromeParser
 
 from .same import told
@@ -33,7 +34,7 @@ def parsed(data: bytes) -> Trace | None:
 def one_by_one(data: bytes) -> Trace:
     document = json.loads(data)
     events = document if isinstance(document, list) else document.pop("traceEvents")
-    reader = EventReader(Findings())
+    reader = EventReader(Findings(), Spill())
     reader.add(events)
     layout = ("displayTimeUnit", "schemaVersion")
     metadata = {} if isinstance(document, list) else document

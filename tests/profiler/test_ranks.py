@@ -192,6 +192,14 @@ def test_a_run_on_cpus_with_gloo() -> None:
     assert it.straggler is not None and it.straggler.delayed_ns == 90_000
 
 
+@pytest.mark.parametrize("base", [2**62, 2**63, 2**70, -5, "soon", 1.5, True])
+def test_zeros_that_no_clock_tells_are_none(base: Any) -> None:
+    found = joined(rank(0, baseTimeNanoseconds=base), rank(1, -4_000_000_000_000_000, baseTimeNanoseconds=base))
+    assert "baseTimeNanoseconds" not in found.trace.metadata or base is True
+    far = joined(rank(0, 3_900_000_000_000_000), rank(1, -3_900_000_000_000_000))
+    assert far.trace.slices.start.min() < far.trace.slices.start.max()
+
+
 def test_one_rank_is_no_run_of_ranks() -> None:
     assert ranks(importers.read(io.BytesIO(json.dumps(rank(0)).encode())).trace) is None
 
