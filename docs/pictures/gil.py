@@ -4,15 +4,14 @@ python docs/pictures/gil.py
 """
 
 import hashlib
-import shutil
 import subprocess
 import tempfile
 import threading
 import time
 from pathlib import Path
 
-from playwright.sync_api import expect, sync_playwright
-from screenshot import PERFLAB, served
+from browser import PERFLAB, chromium, served, show_sizes
+from playwright.sync_api import expect
 
 from perflab import runtime as rt
 from perflab.profiler import profile
@@ -54,23 +53,18 @@ def record(path: Path) -> None:
 
 
 def main() -> None:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        raise SystemExit("there is no chromium here; install it first (Debian: sudo apt install chromium)")
     with tempfile.TemporaryDirectory(prefix="perflab-picture-") as folder:
         lab, trace = Path(folder) / ".perflab", Path(folder) / "trace.json.gz"
         record(trace)
         label = ["--project", "training", "--commit", "0" * 40, "--branch", "main"]
         subprocess.run([PERFLAB, "upload", "--lab", lab, *label, trace], check=True)
-        with served(lab) as address, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        with served(lab) as address, chromium() as browser:
             page = browser.new_page(viewport={"width": 1200, "height": 900})
             page.goto(f"{address}/traces/1")
             panel = page.locator("#timeline-panel")
             expect(panel).to_have_attribute("data-settled", "true")
             panel.screenshot(path=PICTURE)
-            browser.close()
-    print(f"{PICTURE}: {PICTURE.stat().st_size:,} bytes")
+    show_sizes(PICTURE)
 
 
 if __name__ == "__main__":

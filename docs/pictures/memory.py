@@ -4,15 +4,14 @@ snapshot.svg: its memory in a step of training. replay.png: a replay of training
 python docs/pictures/memory.py
 """
 
-import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 
-from playwright.sync_api import expect, sync_playwright
+from browser import PERFLAB, chromium
+from playwright.sync_api import expect
 
 from perflab import runtime as rt
 from perflab.dashboards import blockmap
@@ -21,7 +20,6 @@ from perflab.profiler.memory_snapshot import Segment, segments
 from perflab.runtime import nn, optim
 
 FOLDER = Path(__file__).parent
-PERFLAB = Path(sys.executable).with_name("perflab")
 DEVICE = "sim:0"
 
 
@@ -110,18 +108,13 @@ def take_replay(trace: Path, folder: Path) -> None:
     confs = ("expandable_segments:True", "roundup_power2_divisions:4")
     given = [word for conf in confs for word in ("--conf", conf)]
     subprocess.run([PERFLAB, "memory", "replay", trace, *given, "--html", page], check=True)
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        raise SystemExit("there is no chromium here; install it first (Debian: sudo apt install chromium)")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+    with chromium() as browser:
         window = browser.new_page(viewport={"width": 1000, "height": 600})
         window.goto(page.as_uri())
         figure = window.locator("[data-figure]")
         figure.scroll_into_view_if_needed()
         expect(figure).to_have_attribute("data-drawn", "true", timeout=60_000)
         figure.screenshot(path=FOLDER / "replay.png")
-        browser.close()
 
 
 def main() -> None:

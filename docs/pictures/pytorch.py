@@ -3,7 +3,6 @@
 python docs/pictures/pytorch.py
 """
 
-import shutil
 import subprocess
 import tempfile
 import threading
@@ -11,8 +10,8 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import torch
-from playwright.sync_api import expect, sync_playwright
-from screenshot import PERFLAB, served
+from browser import PERFLAB, chromium, served, show_sizes
+from playwright.sync_api import expect
 
 from perflab.profiler import profile
 
@@ -44,16 +43,12 @@ def record(path: Path) -> None:
 
 
 def main() -> None:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        raise SystemExit("there is no chromium here; install it first (Debian: sudo apt install chromium)")
     with tempfile.TemporaryDirectory(prefix="perflab-picture-") as folder:
         lab, trace = Path(folder) / ".perflab", Path(folder) / "trace.json.gz"
         record(trace)
         label = ["--project", "training", "--commit", "0" * 40, "--branch", "main"]
         subprocess.run([PERFLAB, "upload", "--lab", lab, *label, trace], check=True)
-        with served(lab) as address, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        with served(lab) as address, chromium() as browser:
             page = browser.new_page(viewport={"width": 1440, "height": 900})
             page.goto(f"{address}/traces/1")
             page.get_by_label("Find slices by name").fill("ProfilerStep#2")
@@ -65,8 +60,7 @@ def main() -> None:
             expect(page.locator(".slice h3")).to_have_text("ProfilerStep#2")
             expect(page.locator("#timeline-panel")).to_have_attribute("data-settled", "true")
             page.locator("#timeline-panel").screenshot(path=PICTURE)
-            browser.close()
-    print(f"{PICTURE}: {PICTURE.stat().st_size:,} bytes")
+    show_sizes(PICTURE)
 
 
 if __name__ == "__main__":

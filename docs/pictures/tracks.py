@@ -3,15 +3,14 @@
 python docs/pictures/tracks.py
 """
 
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 from urllib.parse import urlencode
 
 import numpy as np
-from playwright.sync_api import Page, expect, sync_playwright
-from screenshot import PERFLAB, draw_figures, served
+from browser import PERFLAB, chromium, draw_figures, served, show_sizes
+from playwright.sync_api import Page, expect
 
 from perflab import runtime as rt
 from perflab.profiler import Trace, profile, record_function
@@ -50,26 +49,20 @@ def take_timeline(page: Page, trace: str, span: tuple[int, int], name: str, foun
 
 
 def main() -> None:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        raise SystemExit("there is no chromium here; install it first (Debian: sudo apt install chromium)")
     with tempfile.TemporaryDirectory(prefix="perflab-picture-") as folder:
         lab, path = Path(folder) / ".perflab", Path(folder) / "trace.json.gz"
         trace = record(path)
         step = steps(trace)[3]
         label = ["--project", "training", "--commit", "0" * 40, "--branch", "main"]
         subprocess.run([PERFLAB, "upload", "--lab", lab, *label, path], check=True)
-        with served(lab) as address, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        with served(lab) as address, chromium() as browser:
             page = browser.new_page(viewport={"width": 1200, "height": 900})
             of_trace = f"{address}/traces/1"
             take_timeline(page, of_trace, (step.start, step.start + step.duration), "trace-ops.png")
             page.goto(f"{of_trace}/memory")
             draw_figures(page)
             page.locator("section[aria-labelledby=memory]").screenshot(path=FOLDER / "trace-memory.png")
-            browser.close()
-    for picture in sorted(FOLDER.glob("trace-*.png")):
-        print(f"{picture}: {picture.stat().st_size:,} bytes")
+    show_sizes(*sorted(FOLDER.glob("trace-*.png")))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,123 @@
+"""Takes pictures of every page at three sizes, light and dark, and those of docs/gallery.md among them.
+
+python docs/pictures/gallery.py TORCH_TRACE [FOLDER]
+
+The lab holds the demo, the trace that is named, a trace of a million events, and a project with a long history. All
+pictures go to FOLDER (build/gallery); those of SHOWN go to docs/pictures/gallery, too.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+
+from browser import FOLDER, PERFLAB, chromium, draw_figures, served, show_sizes
+from playwright.sync_api import Browser, Page
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from perflab.dashboards.views import NO_COMMIT
+from perflab.profiler import chrome
+from perflab.server.demo import demo_commits
+from perflab.server.lab import LocalLab
+from perflab.server.schema import Label, Origin
+from perflab.server.settings import Settings
+from tests.dashboards import history
+from tests.dashboards.measure_timeline import training_run
+
+SIZES = ((1440, 900), (1024, 768), (390, 844))
+THEMES = ("light", "dark")
+BASE, HEAD = demo_commits().values()
+# The demo has traces 1 and 2; then come the one that is named and the million events.
+PAGES = {
+    "overview": "/?project=trainer",
+    "demo": "/?project=demo",
+    "grid": "/grid?project=trainer",
+    "series": "/series?project=trainer",
+    "one-series": "/series?project=trainer&benchmark=ops/linalg.py::test_matmul",
+    "runs": "/runs?project=demo",
+    "run": "/runs/1",
+    "choose": "/compare?project=demo",
+    "compare": f"/compare?project=demo&base={BASE}&head={HEAD}",
+    "gates": "/gates?project=demo",
+    "gate": "/gates/1",
+    "upload": "/upload?project=demo",
+    **{
+        f"{trace}-{tab or 'timeline'}": f"/traces/{number}{f'/{tab}' if tab else ''}"
+        for trace, number in (("trace", 1), ("torch", 3), ("million", 4))
+        for tab in ("", "operators", "flame", "memory", "gil", "steps", "graph")
+    },
+}
+SHOWN = (
+    ("overview", 1440, "light"),
+    ("overview", 390, "dark"),
+    ("grid", 1440, "dark"),
+    ("series", 1440, "light"),
+    ("one-series", 1440, "light"),
+    ("compare", 1440, "light"),
+    ("compare", 390, "light"),
+    ("upload", 1024, "light"),
+    ("trace-timeline", 1440, "dark"),
+    ("torch-operators", 1440, "light"),
+    ("torch-flame", 1440, "light"),
+    ("million-timeline", 1440, "light"),
+)
+
+
+def fill(folder: Path, torch_trace: Path) -> None:
+    """Give a lab all that is looked at."""
+    subprocess.run([PERFLAB, "demo", "--exit", "--lab", folder / "lab"], check=True)
+    million = folder / "million.json.gz"
+    chrome.write(training_run(), million)
+    with closing(LocalLab.open(Settings(lab=folder / "lab"), create=False)) as lab:
+        for project, path in (("torch", torch_trace), ("large", million)):
+            lab.upload(path, Label(name=path.name, said=Origin(project=project, commit=NO_COMMIT)))
+        history.fill(lab, 160, 26)
+
+
+def take(browser: Browser, address: str, folder: Path) -> None:
+    """Each page at each size in each theme."""
+    for width, height in SIZES:
+        for theme in THEMES:
+            context = browser.new_context(
+                viewport={"width": width, "height": height}, color_scheme="dark" if theme == "dark" else "light"
+            )
+            for name, path in PAGES.items():
+                page = context.new_page()
+                page.goto(address + path, timeout=120_000)
+                settle(page)
+                page.screenshot(path=folder / f"{name}-{width}-{theme}.png")
+                page.close()
+            context.close()
+
+
+def settle(page: Page) -> None:
+    """Wait until figures, timelines and flame graphs are drawn."""
+    page.wait_for_load_state("networkidle")
+    draw_figures(page)
+    page.wait_for_function(
+        "() => !document.querySelector('.timeline canvas') || document.querySelector('[data-settled]')",
+        timeout=120_000,
+    )
+
+
+def main() -> None:
+    if len(sys.argv) < 2:
+        raise SystemExit("name a trace of torch.profiler; see the beginning of this file")
+    taken = Path(sys.argv[2] if len(sys.argv) > 2 else "build/gallery")
+    taken.mkdir(parents=True, exist_ok=True)
+    shown = FOLDER / "gallery"
+    shown.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="perflab-gallery-") as temporary:
+        fill(Path(temporary), Path(sys.argv[1]))
+        with served(Path(temporary) / "lab") as address, chromium() as browser:
+            take(browser, address, taken)
+    chosen = [f"{name}-{width}-{theme}.png" for name, width, theme in SHOWN]
+    for name in chosen:
+        shutil.copy(taken / name, shown / name)
+    show_sizes(*(shown / name for name in chosen))
+
+
+if __name__ == "__main__":
+    main()
