@@ -22,11 +22,14 @@ class ProjectRow:
 
 @dataclass(frozen=True, kw_only=True)
 class CommitMark:
-    """A commit on the axis of a project; `created` is when it was first measured."""
+    """A commit on the axis of a project; `created` is when it was first measured, `subject` and `authored` are git's
+    words, where they are known."""
 
     sha: str
     branch: str | None
     created: datetime
+    subject: str = ""
+    authored: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +81,7 @@ class Moved:
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """What happened to a project: a commit that moved benchmarks, or what a gate came to.
+    """What happened to a project: a commit that moved benchmarks, or what a gate came to; `subject` is git's word.
 
     `base` is the commit before, empty where it is not known; `result` and `gate` are the gate's, if there was one;
     `cause` is the largest line of the bill, empty where no traces tell it.
@@ -88,6 +91,7 @@ class Event:
     head: str
     base: str
     moved: Sequence[Moved]
+    subject: str = ""
     result: str = ""
     gate: int | None = None
     sentence: str = ""
@@ -97,7 +101,7 @@ class Event:
 @dataclass(frozen=True, kw_only=True)
 class OverviewView:
     """A project at a glance. `commits` are its newest, oldest first, and everything is said of these alone; what moved
-    in the newest `lately` of them is news."""
+    in the newest `lately` of them is news. Drifts are since `release`, where it is known."""
 
     project: str
     commits: Sequence[CommitMark]
@@ -106,6 +110,7 @@ class OverviewView:
     events: Sequence[Event]
     runs: Sequence[RunRow]
     lately: int
+    release: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from . import theme, units
 from .views import SeriesPoint, SeriesView
 
 SHORT_SHA = 8
+WHEN = "%Y-%m-%d %H:%M"
 LABEL_LIMIT = 32
 DENSE = 60  # commits; of more the dots are smaller
 BAND = 0.95
@@ -143,7 +144,8 @@ def _hover(point: SeriesPoint, view: SeriesView) -> str:
     runs = "1 run" if len(point.values) == 1 else f"{len(point.values)} runs"
     lines = [
         f"<b>{point.commit[:SHORT_SHA]}</b> {escape(point.branch or '')}".rstrip(),
-        f"{point.created:%Y-%m-%d %H:%M} UTC",
+        *([escape(point.subject)] if point.subject else []),
+        f"authored {point.authored:{WHEN}}" if point.authored else f"measured {point.created:{WHEN}} UTC",
         f"median {value(point.median, view.unit)} of {runs}",
     ]
     if len(point.values) > 1:

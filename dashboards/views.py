@@ -236,7 +236,8 @@ class CompareView:
 
 @dataclass(frozen=True, kw_only=True)
 class SeriesPoint:
-    """The runs of one commit in a series: `values` holds one for each run, in the series' unit.
+    """The runs of one commit in a series: `values` holds one for each run, in the series' unit. `subject` and
+    `authored` are what git says of the commit.
 
     `verdict` is the one against the baseline with its `reason`, both empty for the baseline itself; `ratio` is the
     commit over the baseline with its interval from `low` to `high`, None where there is none.
@@ -252,6 +253,8 @@ class SeriesPoint:
     ratio: float | None = None
     low: float | None = None
     high: float | None = None
+    subject: str = ""
+    authored: datetime | None = None
 
     @property
     def median(self) -> float:

@@ -27,6 +27,7 @@ from .routes import (
     access,
     analyses,
     ask,
+    commits,
     compare,
     flames,
     judgements,
@@ -57,7 +58,22 @@ STATUS: dict[type[Exception], int] = {
     Ambiguous: 409,
     Busy: 503,
 }
-API = (uploads, runs, traces, analyses, timeline, flames, results, compare, judgements, series, standings, ask, access)
+API = (
+    uploads,
+    runs,
+    traces,
+    analyses,
+    timeline,
+    flames,
+    results,
+    commits,
+    compare,
+    judgements,
+    series,
+    standings,
+    ask,
+    access,
+)
 PAGES = (pages, trace_pages, sql_page)
 RETRY_AFTER_S = 1
 PACKED = 4  # gzip's level: two thirds of the time of level 6 for a twentieth more bytes

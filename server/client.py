@@ -9,7 +9,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC
 from pathlib import Path
 from typing import Any, BinaryIO, Self, TypeVar
@@ -37,10 +37,12 @@ from .lab import DEFAULTS, Progress, open_upload, silent
 from .schema import (
     Answer,
     CommitComparison,
+    CommitFacts,
     Error,
     Judgement,
     JudgementDetail,
     Label,
+    NewFacts,
     NewJudgement,
     Project,
     ProjectBenchmark,
@@ -54,6 +56,7 @@ from .settings import TOKEN
 
 T = TypeVar("T")
 NEW_JUDGEMENT = TypeAdapter(NewJudgement)
+NEW_FACTS = TypeAdapter(NewFacts)
 ERRORS: dict[int, type[LabError]] = {
     401: SignInNeeded,
     403: Forbidden,
@@ -179,6 +182,13 @@ class Client:
             min_effect=options.min_effect,
             renamed=json.dumps(dict(options.renamed)) if options.renamed else None,
         )
+
+    def describe(self, project: str, facts: Sequence[CommitFacts]) -> int:
+        new = NEW_FACTS.dump_python(NewFacts(project=project, commits=list(facts)), mode="json")
+        return self._decode(int, self._send("PUT", "commits", json=new))
+
+    def commits(self, project: str) -> list[CommitFacts]:
+        return self._get(list[CommitFacts], "commits", project=project)
 
     def keep_judgement(self, project: str, report: GateReport) -> Judgement:
         new = NEW_JUDGEMENT.dump_python(NewJudgement(project=project, report=report), mode="json")

@@ -5,8 +5,9 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from perflab.benchmarks.machine import this_machine
 
 from .errors import DemoFailed
 from .lab import Lab, LocalLab
-from .schema import CommitComparison, Label, Origin
+from .schema import CommitComparison, CommitFacts, Label, Origin
 from .settings import Settings
 
 PROJECT = "demo"
@@ -79,9 +80,19 @@ def _measure_and_judge(lab: Lab, train: Train) -> CommitComparison:
                 said = train(variant, Path(folder), process == 0)
                 _upload(lab, Path(folder), Origin(project=PROJECT, commit=commits[variant], branch=f"demo-{variant}"))
             print(said, flush=True)
+    lab.describe(PROJECT, _facts(commits))
     comparison = lab.compare(commits["base"], commits["onehot"], PROJECT)
     lab.keep_judgement(PROJECT, comparison.report)
     return comparison
+
+
+def _facts(commits: Mapping[str, str]) -> list[CommitFacts]:
+    """What git would say of the invented commits, the base first."""
+    now = datetime.now(UTC)
+    return [
+        CommitFacts(sha=sha, subject=f"{variant}: {VARIANTS[variant]}", authored=now, behind=behind)
+        for behind, (variant, sha) in enumerate(commits.items())
+    ]
 
 
 def _upload(lab: Lab, folder: Path, origin: Origin) -> None:

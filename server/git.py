@@ -1,9 +1,10 @@
 """What git says about the folder that a command runs in."""
 
 import subprocess
+from datetime import datetime
 from pathlib import Path
 
-from .schema import Origin
+from .schema import CommitFacts, Origin
 
 
 def origin(folder: Path) -> Origin:
@@ -14,6 +15,29 @@ def origin(folder: Path) -> Origin:
         commit=_git(folder, "rev-parse", "--verify", "HEAD"),
         branch=_git(folder, "symbolic-ref", "--quiet", "--short", "HEAD"),
     )
+
+
+def facts(folder: Path, sha: str) -> CommitFacts | None:
+    """What git says there of a commit; None where it knows no such commit."""
+    told = _git(folder, "log", "-1", "--format=%aI%n%s", "--end-of-options", sha)
+    if told is None:
+        return None
+    authored, _, subject = told.partition("\n")
+    whole = _git(folder, "rev-parse", "--is-shallow-repository") == "false"
+    release = _git(folder, "describe", "--tags", "--abbrev=0", sha) if whole else None
+    return CommitFacts(
+        sha=sha,
+        subject=subject,
+        authored=datetime.fromisoformat(authored),
+        behind=_behind(folder, sha) if whole else None,
+        release=release,
+        released=_behind(folder, release) if release else None,
+    )
+
+
+def _behind(folder: Path, commit: str) -> int | None:
+    counted = _git(folder, "rev-list", "--count", commit, "--")
+    return None if counted is None else int(counted) - 1
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

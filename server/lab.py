@@ -2,7 +2,7 @@
 
 import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +28,7 @@ from .schema import (
     Answer,
     Commit,
     CommitComparison,
+    CommitFacts,
     Judgement,
     JudgementDetail,
     Label,
@@ -126,6 +127,14 @@ class Lab(Protocol):
         self, base: str, head: str, project: str | None = None, options: GateOptions = DEFAULTS
     ) -> CommitComparison:
         """Judge the results of commit `head` against those of `base`, and compare their traces."""
+        ...
+
+    def describe(self, project: str, facts: Sequence[CommitFacts]) -> int:
+        """Keep what git says of commits; how many of them the lab has runs of."""
+        ...
+
+    def commits(self, project: str) -> list[CommitFacts]:
+        """What git said of the commits of a project."""
         ...
 
     def keep_judgement(self, project: str, report: GateReport) -> Judgement:
@@ -237,6 +246,12 @@ class LocalLab:
         base_commit = self._store.commit(asked, head_commit.project)
         first, second = ((side, self._store.details(side.project, side.sha)) for side in (base_commit, head_commit))
         return compare(first, second, options, self.read_trace)
+
+    def describe(self, project: str, facts: Sequence[CommitFacts]) -> int:
+        return self._store.describe(project, facts)
+
+    def commits(self, project: str) -> list[CommitFacts]:
+        return self._store.commits(project)
 
     def keep_judgement(self, project: str, report: GateReport) -> Judgement:
         return self._store.add_judgement(

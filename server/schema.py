@@ -161,7 +161,8 @@ class Point:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """A benchmark's results over commits on one machine. Commits stand in the order of their first run."""
+    """A benchmark's results over commits on one machine. A commit stands after its ancestors where git told of them,
+    else by its first run."""
 
     project: str
     benchmark: Benchmark
@@ -174,12 +175,37 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommitFacts:
+    """What git says of a commit: the first line of its message, and when its author made it.
+
+    `behind` counts the commits that it has behind it, which puts each after all its ancestors; `release` is the nearest
+    tag behind it, `released` counts the commits behind that. None where git does not say, as in a shallow clone.
+    """
+
+    sha: str
+    subject: str
+    authored: datetime
+    behind: int | None = None
+    release: str | None = None
+    released: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFacts:
+    """What git says of commits of a project."""
+
+    project: str
+    commits: list[CommitFacts]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A commit that was measured: when its first run was, and the branch of that."""
+    """A commit that was measured: when its first run was, and the branch of that; `facts` where git told them."""
 
     sha: str
     branch: str | None
     created: datetime
+    facts: CommitFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,16 @@ from perflab.dashboards.views import NO_COMMIT
 
 from . import tables as t
 from .errors import NotFound
-from .schema import Measured, Point, Recent, Series
+from .schema import CommitFacts, Measured, Point, Recent, Series
+
+FACTS = (t.commit.c.sha, *(t.commit.c[name] for name in ("subject", "authored", "behind", "release", "released")))
+
+
+def facts_of(row: Row[Any]) -> CommitFacts | None:
+    """What git said of the commit of a row with these columns."""
+    if row.subject is None:
+        return None
+    return CommitFacts(**{column.name: getattr(row, column.name) for column in FACTS})
 
 
 def read_series(
@@ -24,7 +33,7 @@ def read_series(
     Raises:
         NotFound: there is none.
     """
-    runs = connection.execute(_runs(project, machine)).all()
+    runs = _in_order(connection.execute(_runs(project, machine)).all())
     found = _series(connection, project, benchmark, runs)
     if not found:
         what = "" if benchmark is None else f" of benchmark {benchmark}"
@@ -35,7 +44,7 @@ def read_series(
 
 def read_recent(connection: Connection, project: str, newest: int) -> Recent:
     """The newest commits of a project and their series; without any where the project has no runs."""
-    rows = connection.execute(_runs(project, None).where(t.commit.c.sha != NO_COMMIT)).all()
+    rows = _in_order(connection.execute(_runs(project, None).where(t.commit.c.sha != NO_COMMIT)).all())
     first: dict[str, Row[Any]] = {}
     for row in rows:
         first.setdefault(row.sha, row)
@@ -44,7 +53,9 @@ def read_recent(connection: Connection, project: str, newest: int) -> Recent:
     known = {each.benchmark for each in series}
     return Recent(
         project=project,
-        commits=tuple(Measured(sha=sha, branch=row.branch, created=row.created) for sha, row in shown.items()),
+        commits=tuple(
+            Measured(sha=sha, branch=row.branch, created=row.created, facts=facts_of(row)) for sha, row in shown.items()
+        ),
         series=tuple(series),
         missing=tuple(
             benchmark
@@ -52,6 +63,18 @@ def read_recent(connection: Connection, project: str, newest: int) -> Recent:
             if (benchmark := _benchmark(row)) not in known
         ),
     )
+
+
+def _in_order(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
+    """Runs in the order of their commits: each stands where its first run puts it, but among those that git told of
+    the ancestors come first."""
+    commits: defaultdict[str, list[Row[Any]]] = defaultdict(list)
+    for row in rows:
+        commits[row.sha].append(row)
+    known = [sha for sha, runs in commits.items() if runs[0].behind is not None]
+    by_ancestry = iter(sorted(known, key=lambda sha: commits[sha][0].behind))
+    places = set(known)
+    return [row for sha in commits for row in commits[next(by_ancestry) if sha in places else sha]]
 
 
 def _series(connection: Connection, project: str, benchmark: str | None, rows: Sequence[Row[Any]]) -> list[Series]:
@@ -92,13 +115,13 @@ def _series(connection: Connection, project: str, benchmark: str | None, rows: S
 
 
 def _runs(project: str, machine: str | None) -> Select[Any]:
-    """Runs of the project with their machine and commit; commits stand in the order of their first run."""
+    """Runs of the project with their machine and commit, by the first run of their commit."""
     first = select(t.run.c.commit_id, func.min(t.run.c.created).label("first")).group_by(t.run.c.commit_id).subquery()
     query = (
         select(
             t.run.c.id,
             t.run.c.created,
-            t.commit.c.sha,
+            *FACTS,
             t.branch.c.name.label("branch"),
             t.machine.c.id.label("on"),
             t.machine.c.fingerprint,

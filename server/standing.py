@@ -1,6 +1,7 @@
 """How the series of a project stand: what moved lately, what drifts, what is no longer measured."""
 
 import statistics
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -70,11 +71,25 @@ class Standing:
 def standings(recent: Recent) -> list[Standing]:
     """How each series of the newest commits stands."""
     places = {commit.sha: at for at, commit in enumerate(recent.commits)}
-    found = [_standing(series, recent, places) for series in recent.series]
+    _, released = release(recent)
+    found = [_standing(series, recent, places, released) for series in recent.series]
     return _with_verdicts(found, len(places))
 
 
-def _standing(series: Series, recent: Recent, places: dict[str, int]) -> Standing:
+def release(recent: Recent) -> tuple[str, int | None]:
+    """The last release behind the newest commit, and how many of the commits are part of it; "" and None where git did
+    not tell, or none of them is."""
+    newest = recent.commits[-1].facts if recent.commits else None
+    if newest is None or newest.release is None or newest.released is None:
+        return "", None
+    part = [
+        commit.facts is not None and commit.facts.behind is not None and commit.facts.behind <= newest.released
+        for commit in recent.commits
+    ]
+    return (newest.release, sum(part)) if any(part) else ("", None)
+
+
+def _standing(series: Series, recent: Recent, places: dict[str, int], released: int | None) -> Standing:
     runs = runs_by_commit(series)
     values = [statistics.median(each) if len(each) > 1 else each[0] for each in runs.values()]
     own = [places[commit] for commit in runs]
@@ -87,7 +102,7 @@ def _standing(series: Series, recent: Recent, places: dict[str, int]) -> Standin
         values=values,
         moves=moves,
         lately=_lately(moves, own, len(places)),
-        drift=_drift(series, values, moves),
+        drift=_drift(series, values, moves, None if released is None else bisect_left(own, released)),
         behind=behind,
         days=age.days,
     )
@@ -113,8 +128,12 @@ def _lately(moves: Sequence[Move], places: Sequence[int], commits: int) -> Move 
     return moves[-1] if moves and places[moves[-1].place] >= commits - LATELY else None
 
 
-def _drift(series: Series, values: Sequence[float], moves: Sequence[Move]) -> Drift | None:
-    """What the present level lost since it began."""
+def _drift(series: Series, values: Sequence[float], moves: Sequence[Move], released: int | None) -> Drift | None:
+    """What the series lost since the release, to which `released` of its values belong; where none is known, what its
+    present level lost since it began."""
+    if released is not None:
+        positive = min(values) > 0
+        return drift(values, released, series.benchmark.direction, DEFAULTS.min_effect) if positive else None
     level = values[moves[-1].place if moves else 0 :]
     if min(level) <= 0:
         return None

@@ -5,10 +5,10 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Select, func, select
+from sqlalchemy import Connection, Engine, Row, Select, func, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from perflab.benchmarks.machine import Machine
@@ -21,8 +21,20 @@ from .database import open_engine, reading, writing
 from .errors import Ambiguous, NotFound
 from .jobs import Jobs
 from .rows import add_upload, id_of, insert_row
-from .schema import Commit, Judgement, Project, ProjectBenchmark, Recent, Run, RunDetail, Series, Trace, Upload
-from .series import read_recent, read_series
+from .schema import (
+    Commit,
+    CommitFacts,
+    Judgement,
+    Project,
+    ProjectBenchmark,
+    Recent,
+    Run,
+    RunDetail,
+    Series,
+    Trace,
+    Upload,
+)
+from .series import FACTS, facts_of, read_recent, read_series
 from .settings import Settings
 
 LARGEST_ID = 2**63 - 1
@@ -86,7 +98,26 @@ class Store:
             id = insert_row(connection, t.judgement, project_id=of, report=report, **facts)
         return Judgement(id=id, project=project, **facts)
 
+    def describe(self, project: str, facts: Sequence[CommitFacts]) -> int:
+        """Keep what git says of commits; how many of them there are."""
+        with self._write() as connection:
+            of = select(t.project.c.id).where(t.project.c.name == project).scalar_subquery()
+            return sum(
+                connection.execute(
+                    update(t.commit)
+                    .where(t.commit.c.project_id == of, t.commit.c.sha == each.sha)
+                    .values({name: value for name, value in asdict(each).items() if name != "sha"})
+                ).rowcount
+                for each in facts
+            )
+
     # Reading
+
+    def commits(self, project: str) -> list[CommitFacts]:
+        """What git said of the commits of a project."""
+        query = select(*FACTS).join(t.project).where(t.project.c.name == project, t.commit.c.subject.is_not(None))
+        with self._read() as connection:
+            return [found for row in connection.execute(query.order_by(t.commit.c.id)) if (found := facts_of(row))]
 
     def judgements(self, project: str | None, limit: int) -> list[Judgement]:
         """The newest first."""
@@ -204,11 +235,11 @@ class Store:
         with self._read() as connection:
             return read_recent(connection, project, newest)
 
-    def state(self) -> tuple[int, int]:
-        """Changes whenever an upload or a judgement comes: what was made of the lab before is old then."""
+    def state(self) -> tuple[int, ...]:
+        """Changes whenever an upload, a judgement or facts of a commit come: what was made of the lab before is old."""
+        columns = func.max(t.upload.c.id), func.max(t.judgement.c.id), func.count(t.commit.c.subject)
         with self._read() as connection:
-            newest = [connection.scalar(select(func.max(table.c.id))) for table in (t.upload, t.judgement)]
-        return newest[0] or 0, newest[1] or 0
+            return tuple(connection.scalar(select(column)) or 0 for column in columns)
 
 
 def _judgements(

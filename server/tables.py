@@ -69,6 +69,12 @@ commit = Table(
     _id(),
     _reference("project"),
     Column("sha", String(64), nullable=False, index=True),
+    # What git said of it, if anyone asked: schema.CommitFacts.
+    Column("subject", Text),
+    Column("authored", Utc),
+    Column("behind", Integer),
+    Column("release", Text),
+    Column("released", Integer),
     UniqueConstraint("project_id", "sha"),
 )
 

@@ -1,6 +1,7 @@
 """A lab as a caller sees it who may see one project of it, and how that stands."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
 from typing import BinaryIO
@@ -15,6 +16,7 @@ from ..schema import (
     Answer,
     Commit,
     CommitComparison,
+    CommitFacts,
     Judgement,
     JudgementDetail,
     Label,
@@ -95,6 +97,15 @@ class NarrowedLab(LocalLab):
     ) -> CommitComparison:
         self._check(project)
         return self._lab.compare(base, head, self._project, options)
+
+    def describe(self, project: str, facts: Sequence[CommitFacts]) -> int:
+        if project.strip() != self._project:
+            raise self._forbidden(project)
+        return self._lab.describe(project, facts)
+
+    def commits(self, project: str) -> list[CommitFacts]:
+        self._check(project)
+        return self._lab.commits(project)
 
     def keep_judgement(self, project: str, report: GateReport) -> Judgement:
         if project.strip() != self._project:

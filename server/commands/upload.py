@@ -20,7 +20,7 @@ class Upload:
         add_lab(parser)
 
     def run(self, arguments: argparse.Namespace) -> int:
-        from ..git import origin
+        from ..git import facts, origin
         from ..schema import Label, Origin
 
         file: Path = arguments.file
@@ -31,6 +31,9 @@ class Upload:
         )
         with closing(open_lab(arguments, create=True)) as lab, Progress(f"uploading {file.name}") as progress:
             taken = lab.upload(file, label, progress)
+            told = facts(Path.cwd(), taken.commit)
+            if told is not None:
+                lab.describe(taken.project, [told])
         what = "a trace" if taken.kind == "trace" else f"{taken.results} result{'' if taken.results == 1 else 's'}"
         known = "" if taken.new else " (the lab had this file already)"
         print(f"{taken.name}: {what} of {taken.project} at {taken.commit[:12]}, run {taken.run}{known}")

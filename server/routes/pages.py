@@ -91,7 +91,9 @@ def series(
     if not benchmark:
         return pages.series_list_page(project_views.list_view(glances.of(project)))
     found = lab.series(project, benchmark, machine or None)
-    return pages.series_page([views.series_view(each, baseline, None if all else SERIES_COMMITS) for each in found])
+    facts = {commit.sha: commit for commit in lab.commits(project)}
+    newest = None if all else SERIES_COMMITS
+    return pages.series_page([views.series_view(each, baseline, newest, facts) for each in found])
 
 
 @router.get("/grid", response_model=None)

@@ -14,7 +14,7 @@ from perflab.dashboards.views import SeriesChange
 from ..glances import Glance
 from ..lab import DEFAULTS
 from ..schema import Judgement, JudgementDetail, Recent, Run
-from ..standing import LATELY, Move, Standing
+from ..standing import LATELY, Move, Standing, release
 from . import views as run_views
 
 SHORT_SHA = 8
@@ -99,12 +99,22 @@ def overview(
         events=sorted(events, key=lambda event: event.when, reverse=True)[:EVENTS],
         runs=[run_views.run_row(run) for run in runs],
         lately=LATELY,
+        release=release(recent)[0],
     )
 
 
 def commit_marks(recent: Recent) -> list[views.CommitMark]:
     """The commits of a project as pages show them."""
-    return [views.CommitMark(sha=commit.sha, branch=commit.branch, created=commit.created) for commit in recent.commits]
+    return [
+        views.CommitMark(
+            sha=commit.sha,
+            branch=commit.branch,
+            created=commit.created,
+            subject=commit.facts.subject if commit.facts else "",
+            authored=commit.facts.authored if commit.facts else None,
+        )
+        for commit in recent.commits
+    ]
 
 
 ORDER: tuple[views.State, ...] = ("worse", "drift", "stale", "better", "steady", "young")
@@ -146,7 +156,9 @@ def _state(standing: Standing, recent: Recent) -> tuple[views.State, float | Non
         sha = recent.commits[place].sha[:SHORT_SHA]
         return "worse" if lately.worse else "better", lately.ratio, f"at {sha}, {when}"
     if standing.drift:
-        return "drift", standing.drift.since.ratio, "in steps too small to blame a commit"
+        name, _ = release(recent)
+        since = f" since {name}" if name else ""
+        return "drift", standing.drift.since.ratio, f"in steps too small to blame a commit{since}"
     if standing.young:
         return "young", None, "too few commits to tell"
     return "steady", None, f"no change in {min(LATELY, len(recent.commits))} commits"
@@ -180,6 +192,7 @@ def _moves(recent: Recent, found: Sequence[Standing], gates: Sequence[views.Even
                     for standing, move in which
                 ],
                 cause=causes.get(commit.sha, ""),
+                subject=commit.facts.subject if commit.facts else "",
             )
         )
     return events

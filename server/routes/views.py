@@ -1,6 +1,6 @@
 """What the pages are given, made of what the lab answers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from urllib.parse import urlencode
@@ -16,6 +16,7 @@ from perflab.profiler.trace import Trace as FullTrace
 from ..errors import NotFound
 from ..lab import DEFAULTS
 from ..schema import (
+    CommitFacts,
     Judgement,
     JudgementDetail,
     Point,
@@ -178,9 +179,11 @@ def _series_query(project: str, benchmark: Benchmark, machine: str | None) -> st
     return urlencode({"project": project, "benchmark": benchmark.name} | ({"machine": machine} if machine else {}))
 
 
-def series_view(series: Series, baseline: str | None, newest: int | None = None) -> views.SeriesView:
+def series_view(
+    series: Series, baseline: str | None, newest: int | None, facts: Mapping[str, CommitFacts]
+) -> views.SeriesView:
     """A series with each commit judged against `baseline`, the beginning of a SHA; None means the first commit. Of more
-    than `newest` commits the oldest are left out, but those from the baseline on.
+    than `newest` commits the oldest are left out, but those from the baseline on. `facts` are git's, by commit.
 
     Raises NotFound where the series has no such commit.
     """
@@ -190,7 +193,7 @@ def series_view(series: Series, baseline: str | None, newest: int | None = None)
     at = _place(list(commits), baseline)
     older = 0 if newest is None else max(len(commits) - newest, 0)
     older = older if baseline is None else min(older, at)
-    points = [_point(series, commit, runs) for commit, runs in list(commits.items())[older:]]
+    points = [_point(series, commit, runs, facts.get(commit)) for commit, runs in list(commits.items())[older:]]
     at = max(at - older, 0)
     return views.SeriesView(
         project=series.project,
@@ -226,13 +229,15 @@ def _place(commits: Sequence[str], baseline: str | None) -> int:
     return places[-1]
 
 
-def _point(series: Series, commit: str, runs: Sequence[Point]) -> views.SeriesPoint:
+def _point(series: Series, commit: str, runs: Sequence[Point], facts: CommitFacts | None) -> views.SeriesPoint:
     return views.SeriesPoint(
         commit=commit,
         branch=runs[0].branch,
         created=runs[0].created,
         runs=[point.run for point in runs],
         values=[series.value(point) for point in runs],
+        subject=facts.subject if facts else "",
+        authored=facts.authored if facts else None,
     )
 
 

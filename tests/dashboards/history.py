@@ -10,7 +10,7 @@ import numpy as np
 from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.result import Benchmark, Result, Run
 from perflab.server.lab import LocalLab
-from perflab.server.schema import Label
+from perflab.server.schema import CommitFacts, Label
 
 MACHINE = Machine.of(name="ci-4", cpu="AMD EPYC 7763", cores=4, os="Linux x86_64", python="CPython 3.11")
 BEGIN = datetime(2026, 1, 5, 9, tzinfo=UTC)
@@ -21,6 +21,13 @@ SUITES = (
     ("ops/reduce.py", ("sum", "mean", "softmax", "log_softmax", "argmax")),
     ("data/loader.py", ("collate", "shuffle", "prefetch")),
     ("memory/allocator.py", ("small_blocks", "large_blocks", "fragmented")),
+)
+WORK = (
+    "Fuse the bias into the matmul",
+    "Loader: read ahead by two batches",
+    "Allocator: keep large blocks",
+    "Clip gradients by their norm",
+    "Docs",
 )
 SIZES = ("64", "256", "1024", "4096")
 
@@ -80,5 +87,17 @@ def runs(commits: int, count: int) -> Iterator[Run]:
 
 def fill(lab: LocalLab, commits: int, count: int) -> None:
     """Give a lab the project `trainer`."""
+    facts = [
+        CommitFacts(
+            sha=sha(number),
+            subject=f"{WORK[number % len(WORK)]} ({number})",
+            authored=BEGIN + timedelta(hours=3 * number - 1),
+            behind=number,
+            release=f"v0.{(number // 50)}" if number >= 50 else None,
+            released=number // 50 * 50 if number >= 50 else None,
+        )
+        for number in range(commits)
+    ]
     for run in runs(commits, count):
         lab.upload_stream(io.BytesIO(run.to_json().encode()), Label(name=f"{run.commit[:8]}.json"))
+    lab.describe("trainer", facts)
