@@ -46,7 +46,7 @@ def test_machines_are_compared_at_the_newest_commit_of_both(lab: LocalLab) -> No
         lab, Glances(lab), f"machine:{history.MACHINE.fingerprint}", f"machine:{OTHER.fingerprint}", "trainer"
     )
     assert view.head.commit == history.sha(1)
-    assert (view.base.name, view.head.name) == ("ci-4", "laptop")
+    assert (view.base.name, view.head.name) == (str(history.MACHINE), str(OTHER))
     assert [row.verdict for row in view.verdicts] == ["not judged"] * 2
     assert [row.ratio for row in view.verdicts] == [pytest.approx(2)] * 2
     assert Fact(name="cores", base="4", head="8") in view.facts
