@@ -198,8 +198,8 @@ class _Conversion:
             stacks,
         )
         if self._allocating:
-            uses = self._uses(recording, on_devices=True)
-            of_devices = (recording.devices, recording.on_devices, self._allocating, uses, stacks)
+            uses, sampled = self._uses(recording, on_devices=True), recording.reserved_on_devices
+            of_devices = (recording.devices, recording.on_devices, sampled, self._allocating, uses, stacks)
             self._device_memory = DeviceMemory(self._builder, self._ns, *of_devices)
 
     def _costs(self, recording: Recording, cost: Cost, calls: NDArray[np.int64]) -> Json:

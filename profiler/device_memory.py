@@ -18,7 +18,8 @@ from .trace import Int64s, Json, Track
 
 class DeviceMemory:
     """Adds what changed to a builder, stretch by stretch. devices: names by number; allocated: bytes on each of those
-    with memory in use when the recording began; uses: what memory was for; stacks: Python's, by number.
+    with memory in use when the recording began; reserved: device, tick and bytes, as sampled; used: those whose memory
+    changed; uses: what memory was for; stacks: Python's, by number.
     """
 
     def __init__(
@@ -27,6 +28,7 @@ class DeviceMemory:
         ns: Callable[[Int64s], Int64s],
         devices: Sequence[str],
         allocated: Mapping[int, int],
+        reserved: Sequence[tuple[int, int, int]],
         used: set[int],
         uses: MemoryUses,
         stacks: list[Json],
@@ -39,6 +41,7 @@ class DeviceMemory:
             earlier = [block for block in uses.earlier if block.device == number]
             held = HeldByCategory(builder, track, self._name(number), self._allocated[number], earlier)
             self._held[number] = held
+        self._reserved = np.array([row for row in reserved if row[0] in used], dtype=np.int64).reshape(-1, 3)
         self._begun = False
 
     def _name(self, number: int) -> str:
@@ -50,12 +53,19 @@ class DeviceMemory:
         if not self._begun:
             for held in self._held.values():
                 held.begin(0)
+            self._add_reserved()
             self._begun = True
         kind, device = stretch["kind"], stretch["flags"] & DEVICE_MASK
         changed = ((kind == ALLOC) | (kind == FREE)) & (device > 0)
         stacks = stretch.at(kind == STACK_EVENT)
         for number in np.unique(device[changed]).tolist():
             self._add(number, stretch.at(changed & (device == number)), stacks, tracks)
+
+    def _add_reserved(self) -> None:
+        for number, track in self._tracks.items():
+            _, tick, size = self._reserved[self._reserved[:, 0] == number].T
+            name = self._builder.string(f"Reserved {self._devices[number]}")
+            self._builder.counters(np.maximum(self._ns(tick), 0), track, name, size)
 
     def _add(self, number: int, changes: Stretch, stacks: Stretch, tracks: Callable[[Int64s], Int64s]) -> None:
         builder = self._builder

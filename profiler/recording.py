@@ -53,6 +53,7 @@ class Recording:
     allocated_bytes: int = 0  # when the window began
     on_devices: dict[int, int] = field(default_factory=dict)  # the same, by device
     reserved: list[tuple[int, int]] = field(default_factory=list)  # (tick, bytes), as sampled
+    reserved_on_devices: list[tuple[int, int, int]] = field(default_factory=list)  # (device, tick, bytes), the same
     resident: list[tuple[int, int]] = field(default_factory=list)  # the same, of the process
     collections: list[Collection] = field(default_factory=list)  # of garbage
     stack: StackRecord | None = None  # samples of Python's

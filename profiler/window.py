@@ -51,10 +51,7 @@ class Window:
             self._share = RECORDER.begin(max_events, record_stacks)
             begun.callback(RECORDER.end, self._share)
             self._memory: list[tuple[int, int, int]] = []  # tick, allocated and reserved bytes
-            self._on_devices = {
-                number: _core.allocator_stats(number)["allocated_bytes.all.current"]
-                for number in range(1, _core.device_count())
-            }
+            self._on_devices: list[list[tuple[int, int]]] = []  # at the same ticks, those of each device
             self._resident = ResidentMemory()
             begun.callback(self._resident.stop)
             self.sample_memory()
@@ -120,6 +117,7 @@ class Window:
         """Read what the allocator and the process hold."""
         now, memory = _core.recorder_ticks(), _core.live_stats()
         self._memory.append((now, memory["allocated_bytes"], memory["reserved_bytes"]))
+        self._on_devices.append([_core.allocator_bytes(number) for number in range(1, _core.device_count())])
         self._resident.sample(now)
 
     def forget(self, tick: int) -> None:
@@ -128,7 +126,7 @@ class Window:
         What is kept begins with the sample of memory before it, so that totals are right.
         """
         place = max(sum(sample[0] <= tick for sample in self._memory) - 1, 0)
-        del self._memory[:place]
+        del self._memory[:place], self._on_devices[:place]
         tick = self._memory[0][0]
         RECORDER.forget(self._share, tick)
         self._gil.forget(tick)
@@ -173,8 +171,13 @@ class Window:
             devices=[_core.device_name(number) for number in range(_core.device_count())],
             cost=cost,
             allocated_bytes=self._memory[0][1],
-            on_devices=self._on_devices,
+            on_devices={number: allocated for number, (allocated, _) in enumerate(self._on_devices[0], 1)},
             reserved=[(tick, reserved) for tick, _, reserved in self._memory],
+            reserved_on_devices=[
+                (number, tick, reserved)
+                for (tick, *_), devices in zip(self._memory, self._on_devices, strict=True)
+                for number, (_, reserved) in enumerate(devices, 1)
+            ],
             resident=self._resident.read(_core.recorder_ticks()),
             collections=self._garbage.read(),
             tasks=self._tasks.read(),

@@ -109,6 +109,12 @@ void bind_memory(nb::module_& m) {
   m.def("set_out_of_memory_error", [](nb::object type) { out_of_memory_type = type.release().ptr(); }, "type"_a);
   m.def("set_allocator_options", [](nb::handle options) { allocator_options = options_of(options); }, "options"_a);
   m.def("allocator_stats", stats, "device"_a);
+  m.def(
+      "allocator_bytes",  // allocated and reserved now; cheaper than all that is counted
+      [](int number) {
+        return nb::make_tuple(allocator(number).allocated_bytes(), allocator(number).reserved_bytes());
+      },
+      "device"_a);
   m.def("allocator_snapshot", [](int number) { return snapshot_list(allocator(number)); }, "device"_a);
   m.def(
       "allocator_info",

@@ -60,6 +60,7 @@ class CachingAllocator {
   void empty_cache();            // waits for pending events, gives free segments back to the source
   void set_limit(size_t bytes);  // of what may be reserved; SIZE_MAX: none
   size_t reserved_bytes();
+  size_t allocated_bytes();  // without what threads keep, and without taking that from them
   FreeBytes free_bytes();
   MemoryInfo info() { return source_.info(); }
   MemoryStats stats();

@@ -25,6 +25,12 @@ size_t CachingAllocator::reserved_bytes() {
   return static_cast<size_t>(stats_.all.reserved_bytes.current);
 }
 
+size_t CachingAllocator::allocated_bytes() {
+  if (kept_) return static_cast<size_t>(kept_->in_use().stat().current);
+  std::lock_guard lock(mutex_);
+  return static_cast<size_t>(stats_.all.allocated_bytes.current);
+}
+
 FreeBytes CachingAllocator::free_bytes() {
   std::unique_lock lock(mutex_);
   collect_kept(lock);

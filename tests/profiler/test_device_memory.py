@@ -55,6 +55,19 @@ def test_the_device_that_holds_most_is_the_one_that_is_asked_about() -> None:
     assert max(trace.counter(f"Allocated {DEVICE}")[1]) == 300 * MIB
 
 
+def test_what_is_reserved_is_read_at_each_step() -> None:
+    rt.memory.empty_cache(DEVICE)
+    before = rt.memory.memory_reserved(DEVICE)
+    with profile() as prof:
+        x = mebibytes(300)
+        del x
+        prof.step()
+        rt.memory.empty_cache(DEVICE)
+    time, value = prof.trace.counter(f"Reserved {DEVICE}")
+    assert value.tolist() == [before, before + 300 * MIB, before]
+    assert np.all(np.diff(time) > 0) and time[0] >= 0
+
+
 def test_without_memory_there_is_none() -> None:
     with profile(profile_memory=False) as prof:
         mebibytes(1)
