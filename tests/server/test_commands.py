@@ -57,6 +57,47 @@ def test_upload_says_what_was_taken(perflab: Perflab, files: Files) -> None:
     assert Path(".perflab/lab.sqlite").exists()
 
 
+def test_upload_takes_a_folder_of_ranks_as_one_trace(perflab: Perflab, files: Files, tmp_path: Path) -> None:
+    folder = tmp_path / "ranks"
+    folder.mkdir()
+    for rank in range(2):
+        (folder / f"{rank}.json").write_bytes(files.trace(f"{rank}.json", 100).read_bytes())
+    code, out, _ = perflab("upload", folder, "--commit", BASE, "--project", "demo")
+    assert (code, out.splitlines()[0]) == (0, f"ranks.tar: a trace of demo at {BASE[:12]}, run 1")
+    (folder / "1.json").touch()
+    again = perflab("upload", folder, "--commit", BASE, "--project", "demo")[1].splitlines()[0]
+    assert again == f"ranks.tar: a trace of demo at {BASE[:12]}, run 1 (the lab had this file already)"
+
+
+def test_upload_takes_a_folder_of_results_run_by_run(perflab: Perflab, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    for number, commit in enumerate((BASE, HEAD)):
+        result = {"commit_hash": commit, "date": number + 1, "results": {"t.time_x": [[1.5], []]}, "params": {}}
+        (folder / f"{number}.json").write_text(json.dumps(result))
+    code, out, _ = perflab("upload", folder, "--project", "demo")
+    assert (code, out.splitlines()) == (
+        0,
+        [
+            f"results-1.json: 1 result of demo at {BASE[:12]}, run 1",
+            f"results-2.json: 1 result of demo at {HEAD[:12]}, run 2",
+        ],
+    )
+
+
+def test_strict_refuses_what_is_not_healthy(perflab: Perflab, files: Files) -> None:
+    cut = files.write("cut.json", '[{"ph":"X","name":"a","ts":1,"dur":2},{"ph":"X"')
+    assert perflab("upload", cut, "--commit", BASE, "--project", "demo", "--strict") == (
+        3,
+        "",
+        "perflab: cut.json is incomplete: The file ends at byte 37, in the middle of the data; without --strict it is"
+        " taken as it is\n",
+    )
+    assert not Path(".perflab").exists()
+    for path in (files.trace("trace.json", 100), files.run("run.json", 1.0)):
+        assert perflab("upload", path, "--commit", BASE, "--project", "demo", "--strict")[0] == 0
+
+
 def test_upload_asks_git(perflab: Perflab, files: Files) -> None:
     sha = checkout(Path.cwd())
     folder = Path("below")

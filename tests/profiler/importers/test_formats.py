@@ -215,3 +215,27 @@ def test_homes_users_hosts_and_secrets_are_masked() -> None:
 
 def test_nothing_to_mask_is_no_finding() -> None:
     assert kinds(load([{"ph": "X", "name": "a", "ts": 1, "dur": 1}], mask=True)) == {}
+
+
+def test_the_page_of_formats_lists_what_is_read() -> None:
+    def chrome(category: str = "", process: str = "", **more: Any) -> dict[str, Any]:
+        named = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": process}}
+        return {"traceEvents": [{"ph": "X", "name": "a", "cat": category, "ts": 1, "dur": 1, "pid": 1}, named], **more}
+
+    documents: dict[str, Any] = {
+        "torch.profiler (Kineto)": chrome("cpu_op"),
+        "Chrome and Perfetto JSON": chrome(),
+        "VizTracer": chrome(viztracer_metadata={"version": "1"}),
+        "JAX / XProf": chrome(process="/host:CPU"),
+        "Nsight Systems": nsys_export(),
+        "speedscope": SPEEDSCOPE,
+        "pyinstrument": {"start_time": 1.0, "frame_records": [[["f"], 0.5]]},
+        "perflab": chrome(versions={"perflab": "0.1.0"}),
+    }
+    page = (Path(__file__).parents[3] / "docs" / "importers.md").read_text(encoding="utf-8")
+    table = page.split("|---|---|---|\n", 1)[1].split("\n\n")[0].splitlines()
+    names = [row.strip("|").split(" | ")[0].strip() for row in table]
+    assert names == list(documents)
+    for name, document in documents.items():
+        told = {"Chrome and Perfetto JSON": "Chrome JSON", "torch.profiler (Kineto)": "torch.profiler"}
+        assert load(document).format == told.get(name, name)
