@@ -65,8 +65,10 @@ class Device {
   const std::unique_ptr<MemorySource> source_;
   const std::unique_ptr<CachingAllocator> allocator_;
   struct Pinned;
-  Pinned* pinned_ = nullptr;  // made when it is wanted first; it lives as long as the process, as devices do
-  std::once_flag pinned_made_;
+  // Made when it is wanted first; it lives as long as the process, as devices do. No std::call_once: that one takes
+  // libstdc++'s thread-local storage, and where another library came first there is no room for it (duckdb).
+  std::atomic<Pinned*> pinned_ = nullptr;
+  std::mutex pinned_making_;
 };
 
 // Devices stay for as long as the process. They are made and added with the GIL, one at a time.

@@ -41,8 +41,13 @@ struct Device::Pinned {
 };
 
 CachingAllocator& Device::pinned() {
-  std::call_once(pinned_made_, [this] { pinned_ = new Pinned(*this); });
-  return pinned_->allocator;
+  Pinned* pinned = pinned_.load(std::memory_order_acquire);
+  if (!pinned) {
+    std::lock_guard lock(pinned_making_);
+    pinned = pinned_.load(std::memory_order_relaxed);
+    if (!pinned) pinned_.store(pinned = new Pinned(*this), std::memory_order_release);
+  }
+  return pinned->allocator;
 }
 
 Array pinned_like(const Layout& shape, DType dtype, Device& d) {

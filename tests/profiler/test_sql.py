@@ -1,6 +1,8 @@
 """SQL over traces: the tables, the questions of the docs, and what is refused."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -198,3 +200,10 @@ def test_memory_is_a_row_for_each_block() -> None:
         [8, 40, None, "other", None, None, None],
     ]
     database.close()
+
+
+def test_the_runtime_can_be_imported_behind_duckdb() -> None:
+    """Both want memory of each thread that the loader has little of."""
+    code = "import duckdb; duckdb.connect(); import perflab.runtime as rt; print(rt.ones(2).sum().item())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "2.0\n"
