@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from math import log
 
 import plotly.graph_objects as go
@@ -14,6 +15,7 @@ from perflab.profiler.replay import Replay
 from perflab.profiler.report.section import Section
 
 from . import blockmap, compare, headline, intervals, overlay, replay, series, strips, theme
+from .access_views import SettingsView
 from .project_views import Event, GridView, OverviewView, ProjectRow, SeriesListView
 from .rendering import SECTIONS, STATES, render
 from .sql_view import SqlView
@@ -188,6 +190,16 @@ def sign_in_page(to: str, refused: str | None) -> str:
 def sql_page(view: SqlView) -> str:
     """The editor for questions in SQL, the ready questions, and the answer."""
     return render("sql.html", section="SQL", project=view.project, view=view)
+
+
+def shared_page(link: str, address: str, until: datetime) -> str:
+    """The link to a page that was shared, shown this once."""
+    return render("shared.html", section="", link=link, address=address, until=until)
+
+
+def settings_page(view: SettingsView) -> str:
+    """Who may do what, what is shared and masked, and what was done."""
+    return render("settings.html", section="Settings", view=view)
 
 
 def error_page(status: int, title: str, sentence: str) -> str:

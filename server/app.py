@@ -15,6 +15,8 @@ from perflab.profiler.errors import QuestionStopped
 
 from .access.gate import Gate
 from .access.limits import Limits
+from .access.masked import MaskedLab
+from .access.shares import Shares
 from .blobs import Blobs
 from .errors import Ambiguous, Busy, Forbidden, LabError, NotFound, Refused, SignInNeeded
 from .freshness import Freshness
@@ -35,6 +37,8 @@ from .routes import (
     results,
     runs,
     series,
+    settings_page,
+    sharing,
     sign_in,
     sql_page,
     standings,
@@ -73,8 +77,9 @@ API = (
     standings,
     ask,
     access,
+    sharing,
 )
-PAGES = (pages, trace_pages, sql_page)
+PAGES = (pages, trace_pages, sql_page, settings_page)
 RETRY_AFTER_S = 1
 PACKED = 4  # gzip's level: two thirds of the time of level 6 for a twentieth more bytes
 # Uploaded traces are mostly packed already, and go out as they came.
@@ -97,12 +102,16 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     )
     app.state.register = store.register
     app.state.limits = Limits()
+    # The last that is added is the first to be asked.
     app.add_middleware(Freshness)
     app.add_middleware(GZipMiddleware, compresslevel=PACKED, exclude_content_types=ALREADY_PACKED)
     app.add_middleware(Gate, register=app.state.register, is_open=settings.is_open, limits=app.state.limits)
-    app.add_middleware(Guard, any_host=not settings.is_open)  # the last that is added is the first to be asked
+    app.add_middleware(Shares, register=app.state.register, limits=app.state.limits)
+    app.add_middleware(Guard, any_host=not settings.is_open)
     app.state.lab = LocalLab(store, blobs, queued=settings.queue)
     app.state.timelines = Timelines(app.state.lab)
+    app.state.masked_lab = MaskedLab(app.state.lab)
+    app.state.masked_timelines = Timelines(app.state.masked_lab)
     app.state.glances = Glances(app.state.lab)
     app.state.places = BoundedSemaphore(ask.AT_ONCE)
     app.state.webhooks = Webhooks(settings.webhooks)
@@ -113,6 +122,7 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     describe(app)
     for module in (*PAGES, sign_in, static):
         app.include_router(module.router)
+    app.include_router(sharing.page_router)
     app.add_exception_handler(LabError, _lab_error)
     app.add_exception_handler(QuestionStopped, _gone)
     app.add_exception_handler(SliceNotFound, _not_there)

@@ -211,6 +211,21 @@ token = Table(
     Column("revoked", Utc),
 )
 
+share = Table(
+    "share",
+    metadata,
+    _id(),
+    Column("digest", String(64), nullable=False, unique=True),
+    Column("project", String(200), nullable=False),
+    Column("address", Text, nullable=False),
+    # The ids of the traces whose data the page asks for.
+    Column("traces", JSON, nullable=False),
+    Column("made_by", Text, nullable=False),
+    Column("created", Utc, nullable=False),
+    Column("expires", Utc, nullable=False),
+    Column("revoked", Utc),
+)
+
 audit = Table(
     "audit",
     metadata,

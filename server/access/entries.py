@@ -47,6 +47,44 @@ class TokenOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """A link by which anybody sees one page, without its secret. `address` is that of the page, `traces` are those
+    whose data it asks for."""
+
+    id: int
+    project: str
+    address: str
+    traces: list[int]
+    made_by: str
+    created: datetime
+    expires: datetime
+    revoked: datetime | None
+
+    def __str__(self) -> str:
+        return f"share #{self.id} of {self.address} in {self.project}, until {self.expires:%Y-%m-%d %H:%M} UTC"
+
+    def is_good(self, now: datetime) -> bool:
+        """Whether it shows anything."""
+        return self.revoked is None and now < self.expires
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewShare:
+    """A share link as it was made; `link` is its address on this server, told this once."""
+
+    share: Share
+    link: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareOrder:
+    """A page to be shared, by its address from `/` on, and for how many days."""
+
+    address: str
+    days: int = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Masking:
     """Whether what comes is masked: of a project, of every other one with None. `masked` None takes a rule away."""
 

@@ -56,7 +56,7 @@ class Gate:
 
     async def _let_in(self, visit: "Visit") -> Response | None:
         """Find out who sends a request; the answer where it goes no further."""
-        if visit.path.startswith(STATIC):
+        if visit.path.startswith(STATIC) or visit.caller is not None:  # whom shares.py let in
             return None
         if visit.bearer is not None:
             visit.caller = await run_sync(self._caller, visit.bearer)
@@ -110,7 +110,7 @@ class Visit:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self._state = scope.setdefault("state", {})
-        self._state["caller"] = None
+        self._state.setdefault("caller", None)
         self._headers = Headers(scope=scope)
         self.method: str = scope["method"]
         self.path: str = scope["path"]

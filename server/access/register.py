@@ -1,28 +1,30 @@
-"""Every query on tokens, masks and the audit log."""
+"""Every query on tokens, shares, masks and the audit log."""
 
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine, Row, delete, insert, or_, select, update
+from sqlalchemy import Connection, Engine, Row, Table, and_, delete, insert, or_, select, update
 
 from .. import tables as t
 from ..database import reading, writing
 from ..errors import NotFound, Refused
 from . import secret
-from .entries import Entry, Masking, NewToken, Token, TokenOrder
+from .entries import Entry, Masking, NewShare, NewToken, Share, Token, TokenOrder
 from .scopes import Scope
 
-T = TypeVar("T", Token, Entry)
+T = TypeVar("T", Token, Share, Entry)
 # A token's last use is written down no more often than this: it costs a write.
 USE_NOTED_EVERY = timedelta(minutes=1)
 LONGEST_NAME = 100
 LONGEST_PROJECT = 200
 MOST_DAYS = 3650
+MOST_SHARED_DAYS = 365
+SHARED = "/s/"  # where shared pages are, each under its secret
 
 
 class Register:
-    """The tokens, masks and audit log of one lab; each call is one transaction."""
+    """The tokens, shares, masks and audit log of one lab; each call is one transaction."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -36,18 +38,16 @@ class Register:
             raise Refused(f"a token cannot be good for {order.days} days; give 1 to {MOST_DAYS}, or none for no end")
         made, now = secret.new_token(), _now()
         with writing(self._engine) as connection:
-            key = connection.execute(
-                insert(t.token).values(
-                    digest=secret.digest(made),
-                    name=name,
-                    scope=order.scope,
-                    project=order.project or None,
-                    created=now,
-                    expires=None if order.days is None else now + timedelta(days=order.days),
-                )
-            ).inserted_primary_key
-            assert key is not None
-            row = connection.execute(select(t.token).where(t.token.c.id == key[0])).one()
+            row = _insert(
+                connection,
+                t.token,
+                digest=secret.digest(made),
+                name=name,
+                scope=order.scope,
+                project=order.project or None,
+                created=now,
+                expires=None if order.days is None else now + timedelta(days=order.days),
+            )
         return NewToken(token=_token(row), secret=made)
 
     def tokens(self) -> list[Token]:
@@ -87,6 +87,51 @@ class Register:
         )
         with reading(self._engine) as connection:
             return connection.scalar(query.limit(1)) is not None
+
+    def make_share(self, project: str, address: str, traces: list[int], days: int, who: str) -> NewShare:
+        """A new link to a page, which nothing can tell again; raises Refused."""
+        if not 0 < days <= MOST_SHARED_DAYS:
+            raise Refused(f"a page cannot be shared for {days} days; give 1 to {MOST_SHARED_DAYS}")
+        made, now = secret.new_link(), _now()
+        with writing(self._engine) as connection:
+            row = _insert(
+                connection,
+                t.share,
+                digest=secret.digest(made),
+                project=project,
+                address=address,
+                traces=traces,
+                made_by=who,
+                created=now,
+                expires=now + timedelta(days=days),
+            )
+        return NewShare(share=_made(Share, row), link=f"{SHARED}{made}")
+
+    def shares(self, project: str | None = None) -> list[Share]:
+        """Every share of a project, or of all, those that have ended too, the newest first."""
+        query = select(t.share).order_by(t.share.c.id.desc())
+        with reading(self._engine) as connection:
+            rows = connection.execute(query if project is None else query.where(t.share.c.project == project))
+            return [_made(Share, row) for row in rows]
+
+    def revoke_share(self, id: int, project: str | None = None) -> Share:
+        """End a share of a project, or of any, for good; raises NotFound. One that has ended stays as it is."""
+        mine = and_(t.share.c.id == id, *(() if project is None else (t.share.c.project == project,)))
+        with writing(self._engine) as connection:
+            connection.execute(update(t.share).where(mine, t.share.c.revoked.is_(None)).values(revoked=_now()))
+            row = connection.execute(select(t.share).where(mine)).one_or_none()
+        if row is None:
+            raise NotFound(f"the lab has no share {id}; list the shares it has")
+        return _made(Share, row)
+
+    def share(self, given: str) -> Share | None:
+        """The share of a secret, where it is still good."""
+        digest = secret.digest(given)
+        with reading(self._engine) as connection:
+            row = connection.execute(select(t.share).where(t.share.c.digest == digest)).one_or_none()
+        if row is None or not secret.same(row.digest, digest) or not _made(Share, row).is_good(_now()):
+            return None
+        return _made(Share, row)
 
     def masks(self, project: str) -> bool:
         """Whether what comes to a project is masked: as its rule says, else the lab's, else yes."""
@@ -128,9 +173,14 @@ class Register:
             return [_made(Entry, row) for row in rows]
 
 
+def _insert(connection: Connection, table: Table, **values: Any) -> Row[Any]:
+    key = connection.execute(insert(table).values(values)).inserted_primary_key
+    assert key is not None
+    return connection.execute(select(table).where(table.c.id == key[0])).one()
+
+
 def _token(row: Row[Any]) -> Token:
-    token = _made(Token, row, scope=Scope(row.scope))
-    return token
+    return _made(Token, row, scope=Scope(row.scope))
 
 
 def _made(kind: type[T], row: Row[Any], **better: Any) -> T:

@@ -19,16 +19,17 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: a token, or whoever sits at a machine that serves itself alone.
+    """Who asks: a token, a link, or whoever sits at a machine that serves itself alone.
 
     `project` is the only one that they may see, None for all; `key` is what their requests are counted by, None where
-    they are not counted.
+    they are not counted; `shared`: they see a page by its link, whatever is on it masked.
     """
 
     name: str
     scope: Scope
     project: str | None = None
     key: str | None = None
+    shared: bool = False
 
 
 LOCAL = Caller("this machine", Scope.ADMIN)

@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import Depends, Request
 
 from ..access.limits import Limits
+from ..access.masked import SharedLab
 from ..access.narrowed import NarrowedGlances, NarrowedLab
 from ..access.needs import caller_of
 from ..access.register import Register
@@ -28,8 +29,11 @@ STRANGERS: Responses = {
 
 def _lab(request: Request) -> LocalLab:
     lab: LocalLab = request.app.state.lab
-    project = caller_of(request).project
-    return lab if project is None else NarrowedLab(lab, project)
+    caller = caller_of(request)
+    if caller.shared:
+        assert caller.project is not None
+        return SharedLab(request.app.state.masked_lab, caller.project)
+    return lab if caller.project is None else NarrowedLab(lab, caller.project)
 
 
 def _register(request: Request) -> Register:

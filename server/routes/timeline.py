@@ -10,7 +10,7 @@ from perflab.dashboards.slices import Detail, Found, detail, find, first_from
 from perflab.dashboards.stretches import Totals, totals
 from perflab.dashboards.tiles import FORMAT
 
-from ..access.needs import READS
+from ..access.needs import READS, caller_of
 from ..errors import Refused
 from ..freshness import is_known
 from ..timelines import Timelines
@@ -33,7 +33,8 @@ Moment = Annotated[int, Query(ge=-LONGEST_TRACE, le=LONGEST_TRACE, description="
 
 def _timelines(request: Request, lab: LabOf, id: int) -> Timelines:
     lab.trace(id)  # raises NotFound where the caller may not see it
-    timelines: Timelines = request.app.state.timelines
+    shared = caller_of(request).shared
+    timelines: Timelines = request.app.state.masked_timelines if shared else request.app.state.timelines
     return timelines
 
 

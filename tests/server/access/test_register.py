@@ -14,6 +14,15 @@ from perflab.server.access.scopes import Scope
 from perflab.server.errors import NotFound, Refused
 from perflab.server.settings import Settings
 
+from ..conftest import EMBEDDED
+
+
+@pytest.fixture(params=["embedded", "team"])
+def settings(request: pytest.FixtureRequest) -> Settings:
+    """Both kinds of lab."""
+    settings: Settings = request.getfixturevalue(request.param)
+    return settings
+
 
 def order(
     name: str = "ci", scope: Scope = Scope.WRITE, project: str | None = None, days: int | None = None
@@ -29,6 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
     return now
 
 
+@EMBEDDED
 def test_a_secret_opens_its_token_and_is_kept_nowhere(register: Register, settings: Settings) -> None:
     made = register.make_token(order(project="demo"))
     assert made.secret.startswith("perflab_")

@@ -1,0 +1,118 @@
+"""The page of settings: tokens, shared pages, masks, the audit log."""
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from perflab.dashboards import pages
+from perflab.dashboards.access_views import EntryRow, MaskRow, SettingsView, ShareRow, TokenRow
+
+from ..access.entries import Masking, NewToken, Share, Token, TokenOrder
+from ..access.needs import KEEPS, caller_of, tell
+from ..access.register import Register
+from ..access.scopes import Scope
+from ..lab import LocalLab
+from .deps import LabOf, RegisterOf
+
+ENTRIES = 200
+router = APIRouter(prefix="/settings", include_in_schema=False, dependencies=[KEEPS])
+
+
+@router.get("")
+def settings(lab: LabOf, register: RegisterOf, request: Request) -> HTMLResponse:
+    """Who may do what, what is shared and masked, and what was done."""
+    return HTMLResponse(pages.settings_page(_view(lab, register, request)))
+
+
+@router.post("/tokens")
+def make_token(
+    lab: LabOf,
+    register: RegisterOf,
+    request: Request,
+    name: Annotated[str, Form()],
+    scope: Annotated[Scope, Form()],
+    project: Annotated[str, Form()] = "",
+    days: Annotated[Literal["", "30", "90", "365"], Form()] = "",
+) -> HTMLResponse:
+    """Make a token, and show it this once."""
+    order = TokenOrder(name=name, scope=scope, project=project.strip() or None, days=int(days) if days else None)
+    made = register.make_token(order)
+    tell(request, str(made.token))
+    page = pages.settings_page(_view(lab, register, request, made))
+    return HTMLResponse(page, headers={"cache-control": "no-store"})
+
+
+@router.post("/tokens/{id}/revoke")
+def revoke_token(register: RegisterOf, request: Request, id: int) -> RedirectResponse:
+    """End a token for good."""
+    tell(request, str(register.revoke_token(id)))
+    return RedirectResponse("/settings#tokens", 303)
+
+
+@router.post("/shares/{id}/end")
+def end_share(register: RegisterOf, request: Request, id: int) -> RedirectResponse:
+    """End a share for good."""
+    tell(request, str(register.revoke_share(id)))
+    return RedirectResponse("/settings#shares", 303)
+
+
+@router.post("/masking")
+def set_masking(
+    register: RegisterOf,
+    request: Request,
+    project: Annotated[str, Form()] = "",
+    masked: Annotated[Literal["yes", "no", ""], Form()] = "",
+) -> RedirectResponse:
+    """Set a rule, or take it away."""
+    rule = Masking(project=project or None, masked={"yes": True, "no": False, "": None}[masked])
+    register.set_masking(rule)
+    tell(request, str(rule))
+    return RedirectResponse("/settings#masks", 303)
+
+
+def _view(lab: LocalLab, register: Register, request: Request, made: NewToken | None = None) -> SettingsView:
+    now = datetime.now(UTC)
+    return SettingsView(
+        who=caller_of(request).name,
+        projects=[project.name for project in lab.projects()],
+        tokens=[
+            TokenRow(
+                id=token.id,
+                name=token.name,
+                scope=token.scope,
+                project=token.project or "",
+                created=token.created,
+                expires=token.expires,
+                used=token.used,
+                state=_state(token, now, "revoked"),
+            )
+            for token in register.tokens()
+        ],
+        shares=[
+            ShareRow(
+                id=share.id,
+                project=share.project,
+                address=share.address,
+                made_by=share.made_by,
+                created=share.created,
+                expires=share.expires,
+                state=_state(share, now, "ended"),
+            )
+            for share in register.shares()
+        ],
+        masks=[MaskRow(project=rule.project or "", masked=bool(rule.masked)) for rule in register.masking()],
+        entries=[
+            EntryRow(**{name: value for name, value in asdict(entry).items() if name != "id"})
+            for entry in register.entries(ENTRIES)
+        ],
+        secret=None if made is None else (made.token.name, made.secret),
+    )
+
+
+def _state(kept: Token | Share, now: datetime, ended: str) -> str:
+    if kept.revoked is not None:
+        return ended
+    return "" if kept.is_good(now) else "expired"
