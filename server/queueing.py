@@ -25,8 +25,7 @@ def upload_queued(store: Store, blobs: Blobs, stream: BinaryIO, label: Label) ->
         if staged.size == 0 or formats.holds_results(staged.path):
             with open(staged.path, "rb") as file:
                 return ingest(store, blobs, file, label)
-        blobs.keep(staged)
-        job = store.jobs.add(staged.sha256, label)
+        job = store.jobs.add(staged.sha256, label, lambda: blobs.keep(staged))
     pause = FIRST_LOOK_S
     end = time.monotonic() + LONGEST_WAIT_S
     while (outcome := store.jobs.outcome(job)) is None:

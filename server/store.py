@@ -9,6 +9,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, Select, func, select, update
+from sqlalchemy import delete as sql_delete
 from sqlalchemy.sql.elements import ColumnElement
 
 from perflab.benchmarks.machine import Machine
@@ -17,7 +18,7 @@ from perflab.benchmarks.result import Benchmark, Result
 from . import tables as t
 from .access.register import Register
 from .arrival import Arrival
-from .database import open_engine, reading, writing
+from .database import open_engine, own_files, reading, share_files, writing
 from .errors import Ambiguous, NotFound
 from .jobs import Jobs
 from .rows import add_upload, id_of, insert_row
@@ -87,6 +88,7 @@ class Store:
         `keep` is called once the rows stand and before they are committed: when it fails, nothing is written.
         """
         with self._write() as connection:
+            share_files(connection)
             upload = add_upload(connection, new)
             keep()
         return upload
@@ -110,6 +112,23 @@ class Store:
                 ).rowcount
                 for each in facts
             )
+
+    def remove_trace(self, id: int, delete: Callable[[], None]) -> None:
+        """Remove a trace, and its run where it had no more; `delete` is called where nothing else has its file."""
+        with self._write() as connection:
+            own_files(connection)
+            query = select(t.upload.c.id, t.upload.c.run_id, t.upload.c.sha256).join(t.trace).where(t.trace.c.id == id)
+            found = connection.execute(query).one_or_none()
+            if found is None:  # another process was faster
+                return
+            connection.execute(sql_delete(t.trace).where(t.trace.c.id == id))
+            connection.execute(sql_delete(t.upload).where(t.upload.c.id == found.id))
+            others = select(t.upload.c.id).where(t.upload.c.run_id == found.run_id)
+            connection.execute(sql_delete(t.run).where(t.run.c.id == found.run_id, ~others.exists()))
+            waiting = select(t.job.c.id).where(t.job.c.sha256 == found.sha256, t.job.c.finished.is_(None))
+            same = select(t.upload.c.id).where(t.upload.c.sha256 == found.sha256)
+            if connection.scalar(same.limit(1)) is None and connection.scalar(waiting.limit(1)) is None:
+                delete()
 
     # Reading
 

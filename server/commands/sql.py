@@ -1,6 +1,7 @@
 """`perflab sql`: asks a question in SQL, of traces or of a lab."""
 
 import argparse
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict
 from pathlib import Path
@@ -52,12 +53,20 @@ def _of_files(query: str, files: list[Path]) -> "Answer":
 
 
 def table(answer: "Answer") -> str:
-    """The answer with its columns aligned, numbers to the right."""
-    rows = [answer.columns, *([_text(value) for value in row] for row in answer.rows)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(answer.columns))]
+    """The answer as aligned columns."""
+    lines = [aligned(answer.columns, answer.rows)]
+    if answer.cut:
+        lines.append(f"(the first {len(answer.rows):,} rows; there are more)")
+    return "\n".join(lines)
+
+
+def aligned(columns: Sequence[str], found: Sequence[Sequence[Any]]) -> str:
+    """Rows under the names of their columns, numbers to the right."""
+    rows = [columns, *([_text(value) for value in row] for row in found)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(columns))]
     right = [
-        all(isinstance(row[place], int | float | None) for row in answer.rows) and bool(answer.rows)
-        for place in range(len(answer.columns))
+        all(isinstance(row[place], int | float | None) for row in found) and bool(found)
+        for place in range(len(columns))
     ]
     lines = [
         "  ".join(
@@ -67,8 +76,6 @@ def table(answer: "Answer") -> str:
         for row in rows
     ]
     lines.insert(1, "  ".join("-" * width for width in widths))
-    if answer.cut:
-        lines.append(f"(the first {len(answer.rows):,} rows; there are more)")
     return "\n".join(lines)
 
 
