@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, make_url, select
@@ -25,6 +26,8 @@ def open_engine(settings: Settings, *, create: bool) -> Engine:
         lab, another = str(settings.lab), "--lab"
     else:
         lab, another = _shown(settings.database_url), "PERFLAB_DATABASE_URL"
+        if create and settings.blobs_url is None:
+            _make_folder(settings.lab)
     engine = _engine(settings)
     try:
         _bring_up_to_date(engine, create)
@@ -58,12 +61,14 @@ def _find_folder(settings: Settings, create: bool) -> None:
     if not settings.database.exists() and not create:
         raise LabRefused(f"there is no lab in {lab}; upload a file to make one, or name another with --lab")
     if create:
-        try:
-            lab.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise LabRefused(
-                f"the lab cannot make its folder {lab} ({error.strerror}); name another with --lab"
-            ) from error
+        _make_folder(lab)
+
+
+def _make_folder(lab: Path) -> None:
+    try:
+        lab.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LabRefused(f"the lab cannot make its folder {lab} ({error.strerror}); name another with --lab") from error
 
 
 def _shown(url: str) -> str:

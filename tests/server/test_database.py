@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 
 from perflab.server.errors import LabRefused
+from perflab.server.lab import LocalLab
 from perflab.server.migrations import HEAD
+from perflab.server.schema import Label, Origin
 from perflab.server.settings import Settings
 from perflab.server.store import Store
+
+from .conftest import BASE, Files
 
 
 @pytest.fixture
@@ -93,10 +97,14 @@ def test_a_database_url_that_cannot_be_used_is_refused(tmp_path: Path, url: str)
     assert refusal(settings).startswith("PERFLAB_DATABASE_URL names a database that cannot be used (")
 
 
-def test_a_database_url_is_used(tmp_path: Path) -> None:
+def test_a_database_url_is_used(tmp_path: Path, files: Files) -> None:
     settings = Settings.from_environment(
         tmp_path / "lab", environ={"PERFLAB_DATABASE_URL": f"sqlite:///{tmp_path}/elsewhere.sqlite"}
     )
-    Store.open(settings, create=True).close()
+    lab = LocalLab.open(settings, create=True)
+    run = files.run("run.json", 1.0)
+    assert lab.upload(run, Label(name="run.json", said=Origin(commit=BASE))).new
+    lab.close()
     assert (tmp_path / "elsewhere.sqlite").exists()
     assert not settings.database.exists()
+    assert settings.blobs.is_dir()
