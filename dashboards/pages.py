@@ -31,7 +31,7 @@ from .views import (
     VerdictRow,
 )
 
-SERIES_LIMIT = 12
+SERIES_LIMIT = 6
 ROW_LIMIT = 50  # rows of a series' table
 TILE_LIMIT = 60
 

@@ -17,8 +17,6 @@ from browser import FOLDER, PERFLAB, chromium, draw_figures, served, show_sizes
 from playwright.sync_api import Browser, Page
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.dashboards.measure_timeline import training_run
-
 from perflab.dashboards.views import NO_COMMIT
 from perflab.profiler import chrome
 from perflab.server.demo import demo_commits
@@ -26,6 +24,7 @@ from perflab.server.lab import LocalLab
 from perflab.server.schema import Label, Origin
 from perflab.server.settings import Settings
 from tests.dashboards import history
+from tests.dashboards.measure_trace import training_run
 
 SIZES = ((1440, 900), (1024, 768), (390, 844))
 THEMES = ("light", "dark")
@@ -36,7 +35,7 @@ PAGES = {
     "demo": "/?project=demo",
     "grid": "/grid?project=trainer",
     "series": "/series?project=trainer",
-    "one-series": "/series?project=trainer&benchmark=ops/linalg.py::test_matmul",
+    "one-series": "/series?project=trainer&benchmark=ops/linalg.py::test_matmul&params=size=64",
     "runs": "/runs?project=demo",
     "run": "/runs/1",
     "choose": "/compare?project=demo",

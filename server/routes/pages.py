@@ -82,6 +82,7 @@ def series(
     project: str = "",
     benchmark: str = "",
     machine: str = "",
+    params: str = "",
     baseline: Annotated[str | None, Query(min_length=7)] = None,
     all: bool = False,
 ) -> str | RedirectResponse:
@@ -91,6 +92,9 @@ def series(
     if not benchmark:
         return pages.series_list_page(project_views.list_view(glances.of(project)))
     found = lab.series(project, benchmark, machine or None)
+    found = [each for each in found if views.params(each.benchmark) == params] if params else found
+    if not found:
+        raise NotFound(f"{benchmark} was not measured with {params}; choose one of the series")
     facts = {commit.sha: commit for commit in lab.commits(project)}
     newest = None if all else SERIES_COMMITS
     return pages.series_page([views.series_view(each, baseline, newest, facts) for each in found])

@@ -176,7 +176,8 @@ def series_address(project: str, benchmark: Benchmark, machine: str | None) -> s
 
 
 def _series_query(project: str, benchmark: Benchmark, machine: str | None) -> str:
-    return urlencode({"project": project, "benchmark": benchmark.name} | ({"machine": machine} if machine else {}))
+    query = {"project": project, "benchmark": benchmark.name, "params": params(benchmark), "machine": machine or ""}
+    return urlencode({name: text for name, text in query.items() if text})
 
 
 def series_view(

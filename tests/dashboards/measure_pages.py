@@ -24,7 +24,7 @@ PAGES = {
     "overview": "/?project=trainer",
     "list of series": "/series?project=trainer",
     "grid": "/grid?project=trainer",
-    "one series": "/series?project=trainer&benchmark=train/step.py::test_forward",
+    "one series": "/series?project=trainer&benchmark=train/step.py::test_forward&params=size=64",
     "runs": "/runs?project=trainer",
     "comparison": f"/compare?project=trainer&base={history.sha(COMMITS - 2)}&head={history.sha(COMMITS - 1)}",
 }

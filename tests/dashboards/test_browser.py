@@ -33,6 +33,7 @@ PAGES = {
     "/sql?project=demo": "SQL over demo",
     "/sql?trace=1": "SQL over trace ba5e.json.gz",
     "/series?project=demo&benchmark=train/step.py::test_step": "train/step.py::test_step over commits",
+    "/series?project=demo&benchmark=train/step.py::test_step&params=batch=64": "train/step.py::test_step over commits",
 }
 FIGURES = {
     "/traces/1/operators": 1,
@@ -80,6 +81,7 @@ def test_empty_lab_says_what_to_do(empty_lab: str, watched: Watched, path: str) 
         ("/compare?base=abcdef0&head=trace:1", 422, "two commits, runs, machines or traces"),
         (f"/compare?base=fffffff&head={HEAD}", 404, "fffffff"),
         ("/series?project=demo&benchmark=nothing", 404, "nothing"),
+        ("/series?project=demo&benchmark=train/step.py::test_step&params=batch=1", 404, "not measured with batch=1"),
     ],
 )
 def test_refusal_is_a_page(lab: str, browser: Browser, path: str, status: int, sentence: str) -> None:
