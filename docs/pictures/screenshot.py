@@ -20,7 +20,8 @@ def take_comparison(page: Page, address: str) -> None:
     page.get_by_role("button", name="Compare base with head").click()
     page.wait_for_url("**/compare?*")
     draw_figures(page)
-    page.screenshot(path=COMPARISON, full_page=True)
+    # Down to the times of the steps and the memory; ops and the environment come below.
+    page.screenshot(path=COMPARISON, full_page=True, clip={"x": 0, "y": 0, "width": 1440, "height": 1330})
 
 
 def take_timeline(page: Page, trace: str) -> None:
