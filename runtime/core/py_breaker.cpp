@@ -18,27 +18,42 @@ namespace perflab {
 #ifdef Py_GIL_DISABLED
 bool can_interrupt() { return false; }
 void interrupt(PyThreadState*) {}
+bool gil_is_free() { return false; }
 #elif PY_VERSION_HEX >= 0x030D0000
 bool can_interrupt() { return true; }
 void interrupt(PyThreadState*) {}
+bool gil_is_free() { return false; }
 #elif defined(PERFLAB_HAS_BREAKER)
 
 // That the limit stands beside it shows that the headers are those of this interpreter.
 bool can_interrupt() { return PyInterpreterState_Main()->ceval.recursion_limit == Py_GetRecursionLimit(); }
 
-void interrupt(PyThreadState* main) {
 #if PY_VERSION_HEX < 0x030C0000
-  const PyThreadState* running = _PyThreadState_UncheckedGet();
+namespace {
+bool is_running(PyThreadState* thread) { return _PyThreadState_UncheckedGet() == thread; }
+}  // namespace
+bool gil_is_free() { return _PyThreadState_UncheckedGet() == nullptr; }
 #else
-  const auto* running = reinterpret_cast<PyThreadState*>(
-      std::atomic_ref(main->interp->ceval.gil->last_holder._value).load(std::memory_order_relaxed));
+namespace {
+bool is_running(PyThreadState* thread) {
+  const uintptr_t last = std::atomic_ref(thread->interp->ceval.gil->last_holder._value).load(std::memory_order_relaxed);
+  return last == reinterpret_cast<uintptr_t>(thread);
+}
+}  // namespace
+bool gil_is_free() {
+  return std::atomic_ref(PyInterpreterState_Main()->ceval.gil->locked._value).load(std::memory_order_relaxed) == 0;
+}
 #endif
-  if (running != main) return;  // it looks by itself when it gets the GIL, and others would look in vain
+
+void interrupt(PyThreadState* main) {
+  if (!is_running(main)) return;  // it looks by itself when it gets the GIL, and others would look in vain
   std::atomic_ref(main->interp->ceval.eval_breaker._value).store(1, std::memory_order_relaxed);
 }
+
 #else
 bool can_interrupt() { return false; }
 void interrupt(PyThreadState*) {}
+bool gil_is_free() { return false; }
 #endif
 
 }  // namespace perflab

@@ -1,6 +1,7 @@
 #include "py_sampler.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <cstdint>
 
@@ -42,10 +43,22 @@ void StackSampler::stop() {
 
 bool StackSampler::ask() {  // on the ticker's thread
   if (!Py_IsInitialized()) return false;
-  due_ = true, sample_is_due = true;
+  if (due_.exchange(true) && !seen_ && gil_is_free()) look();
+  sample_is_due = true;
   if (!is_pending.exchange(true) && Py_AddPendingCall(on_pending_call, nullptr) != 0) is_pending = false;
   interrupt(main_);
   return true;
+}
+
+void StackSampler::look() {
+  PyGILState_STATE state;
+  try {
+    state = PyGILState_Ensure();
+  } catch (...) {  // Python ends threads that come this late, by unwinding them; see py_gil.cpp
+    for (;;) pause();
+  }
+  if (due_) seen_ = table_.number_of(walk_stack(main_, SIZE_MAX));
+  PyGILState_Release(state);
 }
 
 int StackSampler::on_pending_call(void*) {
@@ -58,7 +71,7 @@ void StackSampler::take_due() {
   if (without_gil || !PyGILState_Check() || PyThreadState_Get() != main_thread) return;
   if (!sample_is_due.exchange(false)) return;
   const int64_t now = ticks();
-  Stack stack = walk_stack(SIZE_MAX);
+  Stack stack = walk_stack(main_thread, SIZE_MAX);
   // A function that just begins did nothing yet: the time was its caller's.
   if (stack.size() > 1) {
     auto [code, instruction] = stack.front();
@@ -66,7 +79,8 @@ void StackSampler::take_due() {
   }
   for (StackSampler* s : running) {
     if (!s->due_.exchange(false)) continue;
-    s->samples_.push_back({now, s->table_.number_of(Stack(stack))});
+    const uint32_t seen = s->seen_.exchange(0);
+    s->samples_.push_back({now, seen ? seen : s->table_.number_of(Stack(stack))});
     s->spent_ += ticks() - now;
   }
 }

@@ -15,7 +15,7 @@ StackTable& recorded() {
 // Its number, from 1; 0 where this thread does not hold the GIL.
 uint32_t stack_here() {
   if (without_gil || !PyGILState_Check()) return 0;
-  Stack stack = walk_stack(kDeepest);
+  Stack stack = walk_stack(PyThreadState_Get(), kDeepest);
   return stack.empty() ? 0 : recorded().number_of(std::move(stack));
 }
 
@@ -33,9 +33,9 @@ PyObject* list_frames(const Stack& stack) {
 
 }  // namespace
 
-Stack walk_stack(size_t deepest) {
+Stack walk_stack(PyThreadState* thread, size_t deepest) {
   Stack found;
-  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  PyFrameObject* frame = PyThreadState_GetFrame(thread);
   while (frame && found.size() < deepest) {
     PyCodeObject* code = PyFrame_GetCode(frame);
     found.emplace_back(code, PyFrame_GetLasti(frame));

@@ -11,8 +11,8 @@ namespace perflab {
 
 // A code object and an instruction of it: what they say is read afterwards. The innermost frame is the first.
 using Stack = std::vector<std::pair<PyCodeObject*, int>>;
-// This thread's, but for what is further out than `deepest` frames. The frames keep the code objects.
-Stack walk_stack(size_t deepest);
+// A thread's, but for what is further out than `deepest` frames. The frames keep the code objects.
+Stack walk_stack(PyThreadState*, size_t deepest);
 
 class StackTable {  // under the GIL; it keeps the code objects, so that no other takes the place of one
  public:

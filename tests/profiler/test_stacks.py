@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perflab import runtime as rt
@@ -92,10 +93,10 @@ def test_a_dump_cannot_read_them() -> None:
         prof.dump()
 
 
-def sampled(work: Callable[[], object]) -> _core.StackSampler:
-    """What a sampler of this thread saw of `work` again and again, at some samples."""
+def sampled(work: Callable[[], object], samples: int = SAMPLES) -> _core.StackSampler:
+    """What a sampler of this thread saw of `work` again and again."""
     sampler = _core.StackSampler(0.001)
-    while len(sampler.samples()) < SAMPLES:
+    while len(sampler.samples()) < samples:
         for _ in range(10):
             work()
     sampler.stop()
@@ -147,6 +148,18 @@ def test_what_an_operator_computes_is_of_the_function_that_has_it(size: int) -> 
     with profile():
         found = innermost(sampled(lambda: operators(x)))
     assert found["operators"] > SAMPLES / 2
+
+
+def numpy_operator(a: np.ndarray) -> np.ndarray:
+    return a @ a
+
+
+def test_what_computes_without_the_gil_is_seen_while_it_does() -> None:
+    """NumPy's operators tell nobody when they end. It lets the GIL go; from Python 3.13 on that is not to be seen."""
+    a = np.ones((1200, 1200))
+    found = innermost(sampled(lambda: numpy_operator(a), 10))
+    if sys.version_info < (3, 13):
+        assert found["numpy_operator"] > 0
 
 
 def test_a_method_is_of_its_class_and_on_its_line() -> None:
