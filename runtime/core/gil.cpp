@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "gil_slots.h"
+#include "py_restore.h"
 
 namespace perflab {
 namespace {
@@ -111,7 +112,7 @@ GilLocks observe() {
   gil_watch(&release);
   PyThreadState* state = PyEval_SaveThread();
   gil_watch(&acquire);
-  PyEval_RestoreThread(state);
+  restore_thread(state);
   gil_watch(nullptr);
   const auto &out = release.call, &in = acquire.call;
   auto is = [](const GilCall& call, GilFunction function) { return call.function == function; };

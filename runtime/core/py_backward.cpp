@@ -4,6 +4,7 @@
 #include "history.h"
 #include "modes.h"
 #include "py.h"
+#include "py_restore.h"
 
 namespace perflab {
 namespace {
@@ -66,7 +67,7 @@ void run_on_new_thread(F pass) {
     modes_here.take_off();
     PyGILState_Release(gil);
   }).join();
-  PyEval_RestoreThread(mine);
+  restore_thread(mine);
   if (!type) return;
   PyErr_Restore(type, value, trace);
   throw PythonError();

@@ -4,6 +4,7 @@
 #include "call_stack.h"
 #include "device.h"
 #include "py.h"
+#include "py_restore.h"
 #include "recorder.h"
 #include "sim_stream.h"
 
@@ -17,15 +18,9 @@ void give_away() {
   without_gil = true;
 }
 
-// While the interpreter ends, Python ends the other threads that ask for the GIL, by unwinding their stacks. Ours have
-// destructors on them that may not be unwound: such a thread stops here, and goes with the process.
 void get_back() {
   without_gil = false;
-  try {
-    PyEval_RestoreThread(thread_state);
-  } catch (...) {
-    for (;;) pause();
-  }
+  restore_thread(thread_state);
 }
 
 void record(uint32_t reason, int64_t asked, int64_t got, int64_t gave_back) {
@@ -35,6 +30,14 @@ void record(uint32_t reason, int64_t asked, int64_t got, int64_t gave_back) {
 }
 
 }  // namespace
+
+void restore_thread(PyThreadState* state) {
+  try {
+    PyEval_RestoreThread(state);
+  } catch (...) {
+    for (;;) pause();
+  }
+}
 
 void LateGil::take_back() {
   int64_t asked = is_recording() ? ticks() : 0;
@@ -66,7 +69,7 @@ void wait_outside(void (*f)(void*), void* context) {
   if (without_gil || !PyGILState_Check()) return f(context);
   PyThreadState* state = PyEval_SaveThread();
   f(context);
-  PyEval_RestoreThread(state);
+  restore_thread(state);
 }
 
 // A thread of the core's own is in Python from its first kernel there, and without the GIL in between.

@@ -16,7 +16,7 @@ bool GilProbe::sample() {
   PyGILState_STATE state;
   try {
     state = PyGILState_Ensure();
-  } catch (...) {  // Python ends threads that come this late, by unwinding them; see py_gil.cpp
+  } catch (...) {  // Python ends threads that come this late, by unwinding them; see py_restore.h
     for (;;) pause();
   }
   const int64_t got = ticks();

@@ -54,7 +54,7 @@ void StackSampler::look() {
   PyGILState_STATE state;
   try {
     state = PyGILState_Ensure();
-  } catch (...) {  // Python ends threads that come this late, by unwinding them; see py_gil.cpp
+  } catch (...) {  // Python ends threads that come this late, by unwinding them; see py_restore.h
     for (;;) pause();
   }
   if (due_) seen_ = table_.number_of(walk_stack(main_, SIZE_MAX));

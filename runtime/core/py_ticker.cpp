@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "py.h"
+#include "py_restore.h"
 
 namespace perflab {
 
@@ -34,7 +35,7 @@ void Ticker::stop() {
   ending->changed.notify_all();
   PyThreadState* state = PyEval_SaveThread();  // it may be waiting for the GIL
   ending->thread.join();
-  PyEval_RestoreThread(state);
+  restore_thread(state);
   delete ending;
 }
 
