@@ -146,7 +146,9 @@ def _served(
     readers = [subprocess.Popen([*PERFLAB, "worker", "--lab", str(lab)], stdout=subprocess.DEVNULL, text=True)] * queue
     try:
         assert server.stdout is not None
-        yield re.findall("http://[^ ]+", server.stdout.readline())[0], server, readers
+        url = re.findall("http://[^ ]+", server.stdout.readline())[0]
+        httpx.get(f"{url}/api/v1/projects", timeout=120)  # answered once a process is up
+        yield url, server, readers
     finally:
         for process in (server, *readers[-1:]):
             process.send_signal(signal.SIGINT)
