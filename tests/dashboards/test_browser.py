@@ -27,6 +27,8 @@ PAGES = {
     "/compare?base=run:1&head=run:15": "run #15 against run #1, demo",
     "/compare?project=demo": "Compare",
     "/compare": "Compare",
+    "/settings": "Settings",
+    "/sign-in": "Sign in",
     "/gates": "Gates",
     "/gates/1": "Gate 1 of demo",
     "/series": "Series of demo",
