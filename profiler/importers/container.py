@@ -67,6 +67,7 @@ class Unpacker:
     def __init__(self, name: str, largest: int | None, findings: Findings) -> None:
         self.name = name
         self._largest = largest
+        self._size = 0
         self._findings = findings
 
     def members(self, file: BinaryIO) -> Iterator[tuple[str, Plain]]:
@@ -89,10 +90,9 @@ class Unpacker:
             yield name, plain
 
     def _limited(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
-        size = 0
         for piece in pieces:
-            size += len(piece)
-            if self._largest is not None and size > self._largest:
+            self._size += len(piece)  # of all members together
+            if self._largest is not None and self._size > self._largest:
                 raise TraceFormatError(
                     f"{self.name}: it unpacks to more than {self._largest >> 20} MiB; record fewer steps a file"
                 )

@@ -3,6 +3,7 @@
 import io
 import json
 import sqlite3
+import zipfile
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -239,3 +240,14 @@ def test_the_page_of_formats_lists_what_is_read() -> None:
     for name, document in documents.items():
         told = {"Chrome and Perfetto JSON": "Chrome JSON", "torch.profiler (Kineto)": "torch.profiler"}
         assert load(document).format == told.get(name, name)
+
+
+def test_all_that_an_archive_unpacks_to_is_counted_together() -> None:
+    packed = io.BytesIO()
+    document = json.dumps({"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 1}]}) + " " * 600_000
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("a.json", "b.json", "c.json"):
+            archive.writestr(name, document)
+    assert len(importers.read(io.BytesIO(packed.getvalue())).trace.slices) == 3
+    with pytest.raises(TraceFormatError, match="unpacks to more than 1 MiB; record fewer steps a file"):
+        importers.read(io.BytesIO(packed.getvalue()), 1 << 20)
