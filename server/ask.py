@@ -3,6 +3,7 @@
 import json
 import re
 import tempfile
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -16,6 +17,7 @@ from perflab.profiler.sql_process import ask
 from perflab.profiler.trace_tables import Columns
 
 from .errors import NotFound, Refused
+from .order import ancestors_first
 from .schema import Answer, Question, Run, Series, Trace
 from .trace_files import TraceFiles
 
@@ -44,7 +46,7 @@ def ask_lab(lab: "LocalLab", files: TraceFiles, question: Question, stop: Event 
     words = set(re.findall(r"\w+", question.query.lower()))
     made: dict[str, Callable[[], Columns]] = {
         "runs": lambda: _runs(runs),
-        "commits": lambda: _commits(runs),
+        "commits": lambda: _commits(lab, runs),
         "traces": lambda: _traces(runs, traces),
         "results": lambda: _results(_series(lab, runs), {run.id for run in runs}),
         "series": lambda: _series_table(_series(lab, runs)),
@@ -84,8 +86,9 @@ def _of_commits(lab: "LocalLab", project: str | None, commits: str | None) -> Se
     ends = [lab.commit(end, project) for end in (first, last) if end]
     if len({end.project for end in ends} | ({project} if project else set())) != 1:
         raise Refused(f"the commits {commits} are of several projects or none; name the project")
-    runs = lab.runs(project or ends[0].project, limit=MOST_RUNS)
-    order = [commit for _, commit in _in_order(runs)]
+    only = project or ends[0].project
+    runs = lab.runs(only, limit=MOST_RUNS)
+    order = list(_in_order(lab, runs).get(only, {}))
     begin = order.index(ends[0].sha) + 1 if first else 0
     end = order.index(ends[-1].sha) + 1 if last else len(order)
     if begin > end:
@@ -94,12 +97,16 @@ def _of_commits(lab: "LocalLab", project: str | None, commits: str | None) -> Se
     return [run for run in runs if run.commit in within]
 
 
-def _in_order(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
-    """The runs of each project's commits, in the order of the commits' first runs."""
-    found: dict[tuple[str, str], list[Run]] = {}
+def _in_order(lab: "LocalLab", runs: Sequence[Run]) -> dict[str, dict[str, list[Run]]]:
+    """By project and commit; each commit stands after its ancestors, or else in the order of their first runs."""
+    found: defaultdict[str, dict[str, list[Run]]] = defaultdict(dict)
     for run in reversed(runs):
-        found.setdefault((run.project, run.commit), []).append(run)
-    return found
+        found[run.project].setdefault(run.commit, []).append(run)
+    ordered = {}
+    for project, commits in found.items():
+        behind = {told.sha: told.behind for told in lab.commits(project) if told.behind is not None}
+        ordered[project] = {commit: commits[commit] for commit in ancestors_first(commits, behind)}
+    return ordered
 
 
 def _columns(rows: list[dict[str, Any]], table: str) -> Columns:
@@ -127,7 +134,7 @@ def _runs(runs: Sequence[Run]) -> Columns:
     return _columns(rows, "runs")
 
 
-def _commits(runs: Sequence[Run]) -> Columns:
+def _commits(lab: "LocalLab", runs: Sequence[Run]) -> Columns:
     rows = [
         {
             "project": project,
@@ -136,7 +143,8 @@ def _commits(runs: Sequence[Run]) -> Columns:
             "first_run": of[0].created.isoformat(),
             "runs": len(of),
         }
-        for place, ((project, commit), of) in enumerate(_in_order(runs).items())
+        for project, commits in _in_order(lab, runs).items()
+        for place, (commit, of) in enumerate(commits.items())
     ]
     return _columns(rows, "commits")
 

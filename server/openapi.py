@@ -17,6 +17,7 @@ TAGS = [
         ("results", "Benchmarks that have results"),
         ("series", "A benchmark's results over commits"),
         ("compare", "Two commits side by side"),
+        ("commits", "What git says of commits"),
         ("judgements", "What gates came to"),
         ("questions", "Questions in SQL"),
         ("access", "Tokens, and the log of what was done"),

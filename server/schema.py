@@ -225,8 +225,7 @@ class Recent:
 class Question:
     """One SELECT, over what is named: one trace, or the runs of a project and of commits, or all.
 
-    `commits` is a SHA, or a range `A..B`: those after A up to B, in the order of their first runs; either end may be
-    left out.
+    `commits` is a SHA, or a range `A..B`: those after A up to B, in the order of series; either end may be left out.
     """
 
     query: str

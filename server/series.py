@@ -13,6 +13,7 @@ from perflab.dashboards.views import NO_COMMIT
 
 from . import tables as t
 from .errors import NotFound
+from .order import ancestors_first
 from .schema import CommitFacts, Measured, Point, Recent, Series
 
 FACTS = (t.commit.c.sha, *(t.commit.c[name] for name in ("subject", "authored", "behind", "release", "released")))
@@ -71,10 +72,8 @@ def _in_order(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
     commits: defaultdict[str, list[Row[Any]]] = defaultdict(list)
     for row in rows:
         commits[row.sha].append(row)
-    known = [sha for sha, runs in commits.items() if runs[0].behind is not None]
-    by_ancestry = iter(sorted(known, key=lambda sha: commits[sha][0].behind))
-    places = set(known)
-    return [row for sha in commits for row in commits[next(by_ancestry) if sha in places else sha]]
+    behind = {sha: runs[0].behind for sha, runs in commits.items() if runs[0].behind is not None}
+    return [row for sha in ancestors_first(commits, behind) for row in commits[sha]]
 
 
 def _series(connection: Connection, project: str, benchmark: str | None, rows: Sequence[Row[Any]]) -> list[Series]:

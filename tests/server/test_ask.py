@@ -21,11 +21,11 @@ from perflab.server.blobs import MemoryBlobs
 from perflab.server.errors import NotFound, Refused
 from perflab.server.lab import Lab, LocalLab
 from perflab.server.routes.ask import AT_ONCE
-from perflab.server.schema import Label, Origin
+from perflab.server.schema import CommitFacts, Label, Origin
 from perflab.server.settings import Settings
 from perflab.server.store import Store
 
-from .conftest import BASE, EMBEDDED, HEAD, NOON, Files, Perflab
+from .conftest import BASE, EMBEDDED, HEAD, NAMELESS, NOON, Files, Perflab
 
 DOCS = (Path(__file__).parents[2] / "docs/sql.md").read_text(encoding="utf-8")
 
@@ -56,12 +56,14 @@ def test_every_table(lab: Lab, files: Files) -> None:
     assert counted.rows == [[HEAD, 450_000], [BASE, 300_000]]
 
 
+@EMBEDDED
 def test_a_commit_alone(lab: Lab, files: Files) -> None:
     fill(lab, files)
     assert lab.ask("select count(*) from slices", commits=HEAD[:8]).rows == [[9]]
     assert lab.ask("select count(*) from slices", "demo").rows == [[18]]
 
 
+@EMBEDDED
 def test_an_empty_lab_has_the_tables(lab: Lab) -> None:
     for table in ("runs", "commits", "traces", "results", "series"):
         answer = lab.ask(f"from {table}")
@@ -70,12 +72,14 @@ def test_an_empty_lab_has_the_tables(lab: Lab) -> None:
         assert answer.rows == []
 
 
+@EMBEDDED
 @pytest.mark.parametrize("query", ["copy (select 1) to '/tmp/x'", "select * from read_csv('/etc/passwd')", "selec"])
 def test_what_is_refused(lab: Lab, query: str) -> None:
     with pytest.raises(Refused):
         lab.ask(query)
 
 
+@EMBEDDED
 def test_over_http(client: httpx.Client) -> None:
     response = client.post("/api/v1/sql", json={"query": "select 1 as one, 'a' as text"})
     answer = response.json()
@@ -125,6 +129,7 @@ def history(local: LocalLab, files: Files) -> LocalLab:
     return local
 
 
+@EMBEDDED
 @pytest.mark.parametrize(
     ("commits", "reached"),
     [
@@ -145,6 +150,27 @@ def test_a_range_of_commits(history: LocalLab, commits: str | None, reached: lis
     assert [row[1] for row in rows] == [{BASE: 1e5, HEAD: 1.5e5, THIRD: 2e5}[commit] for commit in reached]
 
 
+@EMBEDDED
+def test_commits_stand_after_their_ancestors(history: LocalLab) -> None:
+    """Git says that the third commit, which was measured last, comes before the second."""
+    told = [CommitFacts(sha=sha, subject="s", authored=NOON, behind=at) for at, sha in enumerate((BASE, THIRD, HEAD))]
+    assert history.describe("demo", told) == 3
+    asked = "select commit, place from commits order by place"
+    assert history.ask(asked).rows == [[BASE, 0], [THIRD, 1], [HEAD, 2]]
+    assert history.ask(asked, "demo", f"{BASE}..{THIRD}").rows == [[THIRD, 0]]
+    with pytest.raises(Refused, match="the first comes after the last"):
+        history.ask(asked, "demo", f"{HEAD}..{THIRD}")
+
+
+@EMBEDDED
+def test_each_project_counts_its_own_commits(history: LocalLab, files: Files) -> None:
+    run = files.run("other.json", 1.0)
+    history.upload(run, Label(name="other.json", said=Origin(project="other", commit=HEAD)))
+    rows = history.ask("select project, max(place) from commits group by all order by all").rows
+    assert rows == [["demo", 2], ["other", 0]]
+
+
+@EMBEDDED
 def test_ranges_that_are_none(history: LocalLab) -> None:
     for commits, project, says in (
         (f"{HEAD}..{BASE}", "demo", "the first comes after the last"),
@@ -157,6 +183,7 @@ def test_ranges_that_are_none(history: LocalLab) -> None:
         history.ask("select 1", "demo", "1234567..")
 
 
+@EMBEDDED
 def test_one_trace(lab: Lab, files: Files) -> None:
     fill(lab, files)
     (trace, *_) = lab.ask("select trace from traces where name = '4ead.json'").rows[0]
@@ -167,6 +194,7 @@ def test_one_trace(lab: Lab, files: Files) -> None:
         lab.ask("select 1", trace=99)
 
 
+@EMBEDDED
 def test_a_trace_is_read_once(history: LocalLab, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = "select sum(self_ns) from slices"
     before = history.ask(asked).rows
@@ -214,6 +242,7 @@ def test_nothing_else_of_the_lab_is_in_reach(history: LocalLab, settings: Settin
             history.ask(f"select *, (select count(*) from slices) from {read}('{path}')", trace=1)
 
 
+@EMBEDDED
 def test_errors_do_not_tell_folders(history: LocalLab, settings: Settings) -> None:
     with pytest.raises(Refused) as refused:
         history.ask("select nothing_of_this_name from slices")
@@ -221,12 +250,14 @@ def test_errors_do_not_tell_folders(history: LocalLab, settings: Settings) -> No
     assert "/" not in str(refused.value)
 
 
+@EMBEDDED
 def test_an_answer_says_its_limit(client: httpx.Client) -> None:
     answer = client.post("/api/v1/sql", json={"query": "select n from range(1000000) t(n)"}).json()
     assert (len(answer["rows"]), answer["limit"], answer["cut"]) == (10_000, 10_000, True)
     assert answer["rows"][-1] == [9999]
 
 
+@EMBEDDED
 @pytest.mark.parametrize("how", ["format", "accept"])
 def test_as_csv(client: httpx.Client, how: str) -> None:
     query = "select 'a,b' as x, null as y, [1, 2] as z, 1.5 as w, true as v union all select 'é', 1, [], 2, false"
@@ -242,6 +273,7 @@ def test_as_csv(client: httpx.Client, how: str) -> None:
     ]
 
 
+@EMBEDDED
 def test_too_many_questions_at_once(client: httpx.Client, app: FastAPI) -> None:
     for _ in range(AT_ONCE):
         app.state.places.acquire()
@@ -253,6 +285,7 @@ def test_too_many_questions_at_once(client: httpx.Client, app: FastAPI) -> None:
         assert client.post("/api/v1/sql", json={"query": "select 1"}).status_code == 200
 
 
+@EMBEDDED
 def test_a_question_ends_with_its_client(app: FastAPI) -> None:
     """The process that answers is stopped long before its limit, and its place is free again."""
     endless = json.dumps({"query": "select count(*) from range(1000000000000000)"}).encode()
@@ -295,13 +328,14 @@ ANSWERS: dict[str, list[list[Any]]] = {
         ["relu", 0.03, 0.03, 0.0],
     ],
     "Which traces are not healthy?": [],
-    "Who measures most?": [["ada", 3, (NOON + timedelta(minutes=200)).isoformat()]],
+    "Who measures most?": [[str(NAMELESS), 3, (NOON + timedelta(minutes=200)).isoformat()]],
 }
 
 
+@EMBEDDED
 def test_the_ready_questions(history: LocalLab) -> None:
     for question in OF_LAB:
         rows = history.ask(question.sql, "demo").rows
         if question.title == "Who measures most?":
-            rows = [row for row in rows if row[0] == "ada"]  # the traces' runs have no machine
+            rows = [row for row in rows if row[0] == str(NAMELESS)]  # the traces' runs have no machine
         assert rows == ANSWERS[question.title], question.title
