@@ -3,7 +3,7 @@
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Path, Request
 from fastapi.responses import HTMLResponse
 
 from perflab.dashboards import pages
@@ -13,6 +13,7 @@ from ..access.needs import WRITES, caller_of, tell
 from ..access.shares import kind_of
 from ..errors import Refused
 from ..lab import LocalLab
+from ..store import LARGEST_ID
 from . import compare_views
 from .deps import AMBIGUOUS, NOT_FOUND, REFUSED, GlancesOf, LabOf, RegisterOf
 
@@ -37,7 +38,7 @@ def share(lab: LabOf, glances: GlancesOf, register: RegisterOf, request: Request
 
 
 @router.delete("/shares/{id}", responses=NOT_FOUND | REFUSED)
-def end_share(register: RegisterOf, request: Request, id: int) -> Share:
+def end_share(register: RegisterOf, request: Request, id: Annotated[int, Path(ge=1, le=LARGEST_ID)]) -> Share:
     """End a share for good."""
     ended = register.revoke_share(id, caller_of(request).project)
     tell(request, str(ended))
