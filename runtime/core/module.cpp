@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include "bind.h"
 #include "py.h"
 
@@ -7,6 +9,7 @@ NB_MODULE(_core, m) {
   using namespace perflab;
   nb::set_leak_warnings(false);  // what daemon threads hold when the interpreter ends is no leak
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
+    while (!p) pause();  // no exception: Python unwinds a thread as the interpreter ends, see py_restore.h
     try {
       std::rethrow_exception(p);
     } catch (const nb::builtin_exception&) {
