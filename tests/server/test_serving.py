@@ -12,6 +12,7 @@ from pathlib import Path
 
 from perflab.server.client import Client
 from perflab.server.schema import Label, Origin, Upload
+from perflab.server.serving import listen
 from perflab.server.settings import Settings
 
 from .conftest import BASE, Files, Perflab
@@ -99,3 +100,11 @@ def test_processes_share_the_work_and_one_that_is_killed_is_replaced(files: File
             process.send_signal(number)
             assert process.wait() == 0
     assert not any(Path(f"/proc/{pid}").exists() for pid in after)
+
+
+def test_answers_do_not_wait_for_an_acknowledgement() -> None:
+    """asyncio sets TCP_NODELAY only where a socket, or the one that it was accepted from, names its protocol."""
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert listener.proto == accepted.proto == socket.IPPROTO_TCP
