@@ -53,7 +53,11 @@ class EntryRow:
 
 @dataclass(frozen=True, kw_only=True)
 class SettingsView:
-    """`secret` is that of a token that was just made, with its name; it is shown this once."""
+    """`secret` is that of a token that was just made, with its name; it is shown this once.
+
+    `newest` and `thin` are what `perflab lab gc` goes by where it is not told: how many of a project's newest commits
+    keep their traces, and of how many older ones one does.
+    """
 
     who: str
     projects: Sequence[str]
@@ -61,4 +65,6 @@ class SettingsView:
     shares: Sequence[ShareRow]
     masks: Sequence[MaskRow]
     entries: Sequence[EntryRow]
+    newest: int
+    thin: int
     secret: tuple[str, str] | None = None

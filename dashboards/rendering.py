@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from . import assets, grid, series, sparkline, theme, units
+from .reader import READER
 from .views import NO_COMMIT
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -38,7 +39,7 @@ def render(template: str, figures: Mapping[str, str] | None = None, project: str
     """The page that a template makes; `figures` are JSON, by the names that it draws them under, `project` is the one
     that its links stay in."""
     texts = {key: in_script(figure) for key, figure in (figures or {}).items()}
-    return _environment().get_template(template).render(figures=texts, project=project, **data)
+    return _environment().get_template(template).render(figures=texts, project=project, reader=READER.get(), **data)
 
 
 @cache

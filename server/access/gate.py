@@ -13,6 +13,8 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from perflab.dashboards.reader import READER, Reader
+
 from ..refusal import refusal
 from .limits import PER_STRANGER, PER_TOKEN, REFUSED, Limits, neighbourhood
 from .register import Register
@@ -42,6 +44,7 @@ class Gate:
             return await self._app(scope, receive, send)
         visit = Visit(scope)
         refused = await self._let_in(visit)
+        READER.set(_reader(visit.caller))
         if refused is not None:
             return await refused(scope, receive, send)
 
@@ -174,6 +177,12 @@ class Visit:
     def told(self) -> str:
         """What was done: what the route told of it, else where it was sent."""
         return str(self._state.get("told") or f"{self.method} {self.path}")[:1000]
+
+
+def _reader(caller: Caller | None) -> Reader:
+    if caller is None or caller.shared:
+        return Reader(keeps=False)
+    return Reader(name="" if caller == LOCAL else caller.name, keeps=caller.keeps)
 
 
 def too_many(path: str, wait: float) -> Response:

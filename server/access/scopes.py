@@ -31,5 +31,10 @@ class Caller:
     key: str | None = None
     shared: bool = False
 
+    @property
+    def keeps(self) -> bool:
+        """Whether they keep the lab, and so may open its settings."""
+        return self.scope is Scope.ADMIN and self.project is None
+
 
 LOCAL = Caller("this machine", Scope.ADMIN)

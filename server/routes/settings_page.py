@@ -1,4 +1,4 @@
-"""The page of settings: tokens, shared pages, masks, the audit log."""
+"""The page of settings: tokens, shared pages, masks, what stays, the audit log."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from ..access.needs import KEEPS, caller_of, tell
 from ..access.register import Register
 from ..access.scopes import Scope
 from ..lab import LocalLab
+from ..retention import NEWEST, THIN
 from .deps import LabOf, RegisterOf
 
 ENTRIES = 200
@@ -108,6 +109,8 @@ def _view(lab: LocalLab, register: Register, request: Request, made: NewToken | 
             EntryRow(**{name: value for name, value in asdict(entry).items() if name != "id"})
             for entry in register.entries(ENTRIES)
         ],
+        newest=NEWEST,
+        thin=THIN,
         secret=None if made is None else (made.token.name, made.secret),
     )
 

@@ -8,6 +8,7 @@ from perflab.server.access.entries import TokenOrder
 from perflab.server.access.register import Register
 from perflab.server.access.scopes import Scope
 from perflab.server.lab import LocalLab
+from perflab.server.retention import NEWEST, THIN
 
 from ..conftest import BASE, Files
 from .conftest import Call
@@ -77,3 +78,33 @@ def test_settings_are_for_those_who_keep_the_lab(caller: Call, register: Registe
     assert "You are token ada." in browser.get("/settings").text
     assert browser.post("/settings/masking", data={"masked": "no"}).status_code == 403  # no page of ours sent it
     assert register.masks("demo")
+
+
+def test_what_retention_keeps_is_said(client: httpx.Client) -> None:
+    page = client.get("/settings").text
+    assert f"perflab lab gc --newest {NEWEST} --thin {THIN} --dry-run" in page
+
+
+SETTINGS, SIGN_OUT = 'href="/settings"', ">Sign out</button>"
+
+
+def test_the_header_offers_what_its_reader_may_do(client: httpx.Client, caller: Call) -> None:
+    for reader, settings, sign_out in (
+        (client, True, False),  # at the lab's own machine nobody signs in
+        (caller("admin"), True, True),
+        (caller("admin", "demo"), False, True),
+        (caller("read"), False, True),
+    ):
+        page = reader.get("/upload").text
+        assert (SETTINGS in page, SIGN_OUT in page) == (settings, sign_out)
+    page = caller().get("/sign-in").text
+    assert (SETTINGS in page, SIGN_OUT in page) == (False, False)
+
+
+def test_the_header_signs_out(caller: Call, register: Register) -> None:
+    browser = caller()
+    browser.cookies.set("perflab_token", register.make_token(TokenOrder(name="<ada>", scope=Scope.READ)).secret)
+    assert 'title="You are token &lt;ada&gt;">Sign out' in browser.get("/upload").text
+    answer = browser.post("/sign-in", headers={"origin": "http://lab.example"})
+    assert (answer.status_code, answer.headers["location"]) == (303, "/sign-in")
+    assert 'perflab_token=""' in answer.headers["set-cookie"]
