@@ -1,6 +1,7 @@
 """What pages show, as JSON and CSV: the table of docs/api.md, and the rows that are had."""
 
 import csv
+import html
 import io
 import re
 from pathlib import Path
@@ -38,6 +39,26 @@ def test_the_data_is_where_the_table_says(app: FastAPI) -> None:
     }
     assert {at: has_csv[at] for at in told} == told
     assert {at for at, has in has_csv.items() if has} <= set(told)
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    ("page", "routes"),
+    [
+        ("/?project=demo", ["standings", "judgements"]),
+        ("/grid?project=demo", ["standings", "benchmarks"]),
+        ("/series?project=demo", ["standings"]),
+        ("/series?project=demo&benchmark=step", ["series"]),
+    ],
+)
+def test_a_page_leads_to_its_data(client: httpx.Client, page: str, routes: list[str]) -> None:
+    found = [html.unescape(each) for each in re.findall(r'href="(/api/v1/[^"]*)"', client.get(page).text)]
+    assert [re.split("[/?]", each)[3] for each in found] == [route for route in routes for _ in ("json", "csv")]
+    for as_json, as_csv in zip(found[::2], found[1::2], strict=True):
+        assert as_csv == f"{as_json}&format=csv"
+        for address, kind in ((as_json, "application/json"), (as_csv, "text/csv; charset=utf-8")):
+            answer = client.get(address)
+            assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
 
 
 @pytest.fixture
