@@ -19,7 +19,8 @@ BAND_COMMITS = 5  # of a level at least, for a band to say something
 
 
 def figure(view: SeriesView) -> go.Figure:
-    """Draw `view` in commit order: a dot for each run, the median of a commit's runs on a line, the baseline dotted."""
+    """Draw `view` in commit order: a dot for each run, the median of a commit's runs on a line, the baseline dotted,
+    a ring around what a gate judged."""
     scale = _value_scale(view)
     baseline = view.points[view.baseline]
     positions = list(range(len(view.points)))
@@ -71,6 +72,21 @@ def figure(view: SeriesView) -> go.Figure:
         marker={"size": 5, "color": theme.NEUTRAL, "opacity": 0.55},
         hoverinfo="skip",
     )
+    judged = [at for at in positions if view.points[at].judged]
+    if judged:
+        drawn.add_scatter(
+            name="gates",
+            x=judged,
+            y=[view.points[at].median / scale.divisor for at in judged],
+            mode="markers",
+            marker={
+                "size": 18 if len(positions) <= DENSE else 14,
+                "symbol": "circle-open",
+                "line": {"width": 2},
+                "color": [theme.VERDICTS.get(view.points[at].judged[0].verdict, theme.NEUTRAL) for at in judged],
+            },
+            hoverinfo="skip",
+        )
     drawn.add_scatter(
         name="median",
         x=positions,
@@ -159,6 +175,7 @@ def _hover(point: SeriesPoint, view: SeriesView) -> str:
         lines.append(f"<b>{percent(change.ratio)}</b> from here on")
     if point.verdict:
         lines.append(f"<b>{point.verdict}</b>")
+    lines += [f"gate {each.gate}: {each.verdict}" for each in point.judged]
     return "<br>".join(lines)
 
 

@@ -235,9 +235,17 @@ class CompareView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Judged:
+    """What a gate said of a benchmark at a commit."""
+
+    gate: int
+    verdict: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class SeriesPoint:
     """The runs of one commit in a series: `values` holds one for each run, in the series' unit. `subject` and
-    `authored` are what git says of the commit.
+    `authored` are what git says of the commit; `judged` is what gates that had it as head said, the newest first.
 
     `verdict` is the one against the baseline with its `reason`, both empty for the baseline itself; `ratio` is the
     commit over the baseline with its interval from `low` to `high`, None where there is none.
@@ -255,6 +263,7 @@ class SeriesPoint:
     high: float | None = None
     subject: str = ""
     authored: datetime | None = None
+    judged: Sequence[Judged] = ()
 
     @property
     def median(self) -> float:

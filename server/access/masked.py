@@ -11,7 +11,7 @@ from perflab.profiler.importers.privacy import Mask, masked, masked_file_name
 from perflab.profiler.trace import Trace as FullTrace
 
 from ..lab import DEFAULTS, RECENT_TRACES, LocalLab
-from ..schema import Commit, CommitComparison, CommitFacts, Recent, Run, RunDetail, Series, Trace
+from ..schema import Commit, CommitComparison, CommitFacts, Judgement, Recent, Run, RunDetail, Series, Trace
 from .narrowed import NarrowedLab
 
 COMPARISON = TypeAdapter(CommitComparison)
@@ -65,7 +65,7 @@ class MaskedLab(LocalLab):
 
 
 class SharedLab(NarrowedLab):
-    """One project of a masked lab, without its list of runs: a page that is shared leads to no other."""
+    """One project of a masked lab, without its lists of runs and gates: a page that is shared leads to no other."""
 
     def __init__(self, lab: MaskedLab, project: str) -> None:
         super().__init__(lab, project)
@@ -73,6 +73,9 @@ class SharedLab(NarrowedLab):
     def runs(
         self, project: str | None = None, commit: str | None = None, branch: str | None = None, limit: int = 100
     ) -> list[Run]:
+        return []
+
+    def judgements(self, project: str | None = None, limit: int = 100) -> list[Judgement]:
         return []
 
 

@@ -21,6 +21,7 @@ from .deps import GlancesOf, LabOf
 RUN_LIMIT = 200
 LATEST_RUNS = 8
 SERIES_COMMITS = 400  # of a series that are shown unless all are asked for
+SERIES_GATES = 20  # whose verdicts a series shows: each is a report that is read
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse, dependencies=[READS])
 
@@ -97,7 +98,8 @@ def series(
         raise NotFound(f"{benchmark} was not measured with {params}; choose one of the series")
     facts = {commit.sha: commit for commit in lab.commits(project)}
     newest = None if all else SERIES_COMMITS
-    return pages.series_page([views.series_view(each, baseline, newest, facts) for each in found])
+    gates = [lab.judgement(each.id) for each in lab.judgements(project, SERIES_GATES)]
+    return pages.series_page([views.series_view(each, baseline, newest, facts, gates) for each in found])
 
 
 @router.get("/grid", response_model=None)

@@ -181,10 +181,15 @@ def _series_query(project: str, benchmark: Benchmark, machine: str | None) -> st
 
 
 def series_view(
-    series: Series, baseline: str | None, newest: int | None, facts: Mapping[str, CommitFacts]
+    series: Series,
+    baseline: str | None,
+    newest: int | None,
+    facts: Mapping[str, CommitFacts],
+    gates: Sequence[JudgementDetail],
 ) -> views.SeriesView:
     """A series with each commit judged against `baseline`, the beginning of a SHA; None means the first commit. Of more
-    than `newest` commits the oldest are left out, but those from the baseline on. `facts` are git's, by commit.
+    than `newest` commits the oldest are left out, but those from the baseline on. `facts` are git's, by commit;
+    `gates` are those of the project, the newest first.
 
     Raises NotFound where the series has no such commit.
     """
@@ -194,7 +199,11 @@ def series_view(
     at = _place(list(commits), baseline)
     older = 0 if newest is None else max(len(commits) - newest, 0)
     older = older if baseline is None else min(older, at)
-    points = [_point(series, commit, runs, facts.get(commit)) for commit, runs in list(commits.items())[older:]]
+    judged = _by_gates(series, gates)
+    points = [
+        _point(series, commit, runs, facts.get(commit), judged.get(commit, ()))
+        for commit, runs in list(commits.items())[older:]
+    ]
     at = max(at - older, 0)
     return views.SeriesView(
         project=series.project,
@@ -210,6 +219,17 @@ def series_view(
         baseline=at,
         changes=_changes(points, series.benchmark),
     )
+
+
+def _by_gates(series: Series, gates: Sequence[JudgementDetail]) -> dict[str, list[views.Judged]]:
+    """What gates said of a series, by the commit that was their head."""
+    said: dict[str, list[views.Judged]] = {}
+    for gate in gates:
+        for finding in gate.report.findings if gate.report.machine == str(series.machine) else ():
+            if finding.benchmark == series.benchmark:
+                judged = views.Judged(gate=gate.judgement.id, verdict=finding.verdict)
+                said.setdefault(gate.judgement.head, []).append(judged)
+    return said
 
 
 def _changes(points: Sequence[views.SeriesPoint], benchmark: Benchmark) -> list[views.SeriesChange]:
@@ -230,7 +250,13 @@ def _place(commits: Sequence[str], baseline: str | None) -> int:
     return places[-1]
 
 
-def _point(series: Series, commit: str, runs: Sequence[Point], facts: CommitFacts | None) -> views.SeriesPoint:
+def _point(
+    series: Series,
+    commit: str,
+    runs: Sequence[Point],
+    facts: CommitFacts | None,
+    judged: Sequence[views.Judged],
+) -> views.SeriesPoint:
     return views.SeriesPoint(
         commit=commit,
         branch=runs[0].branch,
@@ -239,6 +265,7 @@ def _point(series: Series, commit: str, runs: Sequence[Point], facts: CommitFact
         values=[series.value(point) for point in runs],
         subject=facts.subject if facts else "",
         authored=facts.authored if facts else None,
+        judged=judged,
     )
 
 

@@ -1,6 +1,7 @@
 """The numbers in a figure are those of the analysis that it draws."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -19,7 +20,7 @@ from perflab.dashboards import (
     strips,
     theme,
 )
-from perflab.dashboards.views import SeriesChange, SeriesPoint, SeriesView, VerdictRow
+from perflab.dashboards.views import Judged, SeriesChange, SeriesPoint, SeriesView, VerdictRow
 from perflab.profiler.analysis.averages import key_averages
 from perflab.profiler.analysis.contention import Convoy, GilThread, gil_threads
 from perflab.profiler.analysis.diff import BillLine, TraceDiff, diff
@@ -235,6 +236,29 @@ def test_series_draws_medians_runs_and_the_baseline() -> None:
     low, high = figure.layout.yaxis.range
     assert low <= 1 and high >= 4
     assert list(figure.layout.xaxis.ticktext) == ["aaaaaaaa", "bbbbbbbb"]
+
+
+def test_series_rings_what_gates_judged() -> None:
+    passed, failed = Judged(gate=3, verdict="no change"), Judged(gate=4, verdict="regression")
+    points = [point("a" * 40, 1e-3), point("b" * 40, 2e-3), point("c" * 40, 3e-3)]
+    points[1:] = [replace(points[1], judged=[passed]), replace(points[2], judged=[failed, passed])]
+    view = SeriesView(
+        project="demo",
+        benchmark="step",
+        params="",
+        unit="s",
+        direction="lower",
+        machine="ada",
+        fingerprint="0" * 16,
+        query="",
+        points=points,
+    )
+    _, rings, medians = series.figure(view).data
+    assert (list(rings.x), list(rings.y)) == ([1, 2], pytest.approx([2, 3]))
+    assert list(rings.marker.color) == [theme.NEUTRAL, theme.WORSE]
+    first, _, last = (hover for hover, _ in medians.customdata)
+    assert "gate" not in first
+    assert last.endswith("gate 4: regression<br>gate 3: no change")
 
 
 def test_series_draws_where_the_level_changed() -> None:

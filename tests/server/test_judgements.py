@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from typing import Any
 
 import httpx
@@ -14,7 +15,7 @@ from perflab.benchmarks.result import Benchmark, Result, Run
 from perflab.server.client import NEW_JUDGEMENT
 from perflab.server.errors import LabRefused, NotFound, Refused
 from perflab.server.lab import Lab, LocalLab
-from perflab.server.schema import Judgement, NewJudgement
+from perflab.server.schema import Judgement, Label, NewJudgement, Origin
 from perflab.server.settings import Settings
 from perflab.server.webhooks import WAITS, Webhooks
 
@@ -85,6 +86,30 @@ def test_pages_show_what_gates_came_to(client: httpx.Client, local: LocalLab) ->
     assert BASE[:8] in page and HEAD[:8] in page and str(MACHINE) in page
     assert "There is no baseline" in client.get("/gates/3").text
     assert client.get("/gates/9").status_code == 404
+
+
+def test_a_series_shows_what_gates_said_of_it(client: httpx.Client, local: LocalLab, files: Files) -> None:
+    for commit in (BASE, HEAD):
+        path = files.run(f"{commit}.json", 1.0)
+        local.upload(path, Label(name=path.name, said=Origin(project="demo", commit=commit)))
+    ours = local.series("demo")[0]
+    elsewhere = Machine.of(name="eve", cpu="Another CPU", cores=2, os="Linux", python="CPython 3.11")
+    for benchmark, machine, seconds in (
+        (ours.benchmark, ours.machine, 1.2),
+        (ours.benchmark, elsewhere, 1.2),
+        (Benchmark("other", {}), ours.machine, 1.2),
+        (ours.benchmark, ours.machine, 1.0),
+    ):
+        sides = [
+            [
+                Run("demo", commit, None, machine, NOON, "t", (Result(benchmark, (value * (1 + at / 1000),)),))
+                for at in range(5)
+            ]
+            for commit, value in ((BASE, 1.0), (HEAD, seconds))
+        ]
+        local.keep_judgement("demo", judge(*sides))
+    page = client.get("/series", params={"project": "demo", "benchmark": ours.benchmark.name}).text
+    assert re.findall(r'href="/gates/(\d)">gate \d: ([\w ]+)</a>', page) == [("4", "no change"), ("1", "regression")]
 
 
 # ---- webhooks
