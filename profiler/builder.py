@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .args import arg_column, by_row, joined_values, unique
+from .errors import ProfileStateError
 from .pages import FlowEnds, Intervals, Page, Pages, trace_of
 from .trace import ArgColumn, Args, Counters, Instants, Int32s, Int64s, Json, Trace, Track, encodable
 
@@ -35,6 +36,7 @@ class TraceBuilder:
         self._instants = _Columns(np.int64, np.int32, np.int32, np.int32)
         self._flow_ends = _Columns(np.int64, np.int64, np.int32, np.bool_, np.int64)
         self._flows = 0
+        self._built = False
         self._slice_args: dict[str, list[ArgColumn]] = defaultdict(list)
         self._instant_args: dict[str, list[ArgColumn]] = defaultdict(list)
         self._tables: dict[int, tuple[list[Json], Int32s, list[Json]]] = {}  # by identity: as given, ids, without twins
@@ -143,7 +145,13 @@ class TraceBuilder:
         return ArgColumn(rows, codes[np.asarray(values, dtype=np.int64)], without_twins)
 
     def build(self) -> Trace:
-        """The Trace of everything added; slices that cross on a track move to lanes beside it."""
+        """The Trace of everything added; slices that cross on a track move to lanes beside it.
+
+        Raises ProfileStateError where it was built before: what was added is in that trace, and no longer here.
+        """
+        if self._built:
+            raise ProfileStateError("this TraceBuilder was built already; keep the Trace, or begin another builder")
+        self._built = True
         return trace_of(Pages(self.strings, self.tracks, self.metadata, iter([self.take_page()])))
 
     def take_page(self) -> Page:

@@ -4,7 +4,7 @@ Exception
 └── ProfilerError              anything below
     ├── TraceFormatError       a file is no trace, or is cut short, or names a version we do not know
     ├── TraceInvariantError    a Trace breaks its own rules (see Trace.check)
-    ├── ProfileStateError      profile() was used out of order, or the runtime is not built
+    ├── ProfileStateError      profile() or a TraceBuilder was used out of order, or the runtime is not built
     ├── CeilingsError          a file is not one that `perflab machine` wrote
     ├── QueryError             a question in SQL cannot be asked, or takes too much
     ├── QuestionStopped        who asked a question in SQL no longer waits for the answer
@@ -26,7 +26,7 @@ class TraceInvariantError(ProfilerError):
 
 
 class ProfileStateError(ProfilerError):
-    """profile() was stepped, read or exported at a moment when it cannot be."""
+    """profile() was stepped, read or exported, or a TraceBuilder built, at a moment when it cannot be."""
 
 
 class CeilingsError(ProfilerError):

@@ -254,7 +254,8 @@ def test_series_rings_what_gates_judged() -> None:
         points=points,
     )
     _, rings, medians = series.figure(view).data
-    assert (list(rings.x), list(rings.y)) == ([1, 2], pytest.approx([2, 3]))
+    assert list(rings.x) == [1, 2]
+    assert list(rings.y) == pytest.approx([2, 3])
     assert list(rings.marker.color) == [theme.NEUTRAL, theme.WORSE]
     first, _, last = (hover for hover, _ in medians.customdata)
     assert "gate" not in first

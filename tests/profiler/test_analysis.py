@@ -90,8 +90,9 @@ def test_kernels_on_a_device_count_for_the_op_that_launched_them() -> None:
     kernel = builder.slice("gemm", 200, 30, track=DEVICE, category="kernel")
     builder.slice("nobody's", 240, 5, track=DEVICE, category="kernel")
     builder.flow("ac2g", launch, kernel)
-    assert list(key_averages(builder.build())) == [OpAverage("addmm", 1, 100, 100, 30, 0, 0, kernels=1)]
-    assert steps(builder.build()) == []
+    trace = builder.build()
+    assert list(key_averages(trace)) == [OpAverage("addmm", 1, 100, 100, 30, 0, 0, kernels=1)]
+    assert steps(trace) == []
 
 
 def test_without_ops_every_slice_is_one() -> None:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.profiler import Trace, TraceBuilder, TraceInvariantError, Track
+from perflab.profiler.errors import ProfileStateError
 from perflab.profiler.nesting import lanes, nest
 from perflab.profiler.trace import ArgColumn
 
@@ -40,6 +41,18 @@ def test_rows_are_sorted_and_nested_and_references_follow() -> None:
     assert trace.select(name="absent").tolist() == []
     assert trace.span() == (10, 115)
     assert TraceBuilder().build().span() == (0, 0)
+
+
+def test_a_builder_builds_once() -> None:
+    builder = TraceBuilder()
+    builder.slice("one", 0, 10, track=MAIN)
+    built = builder.build()
+    with pytest.raises(ProfileStateError, match="was built already; keep the Trace"):
+        builder.build()
+    builder.slice("two", 20, 10, track=MAIN)
+    with pytest.raises(ProfileStateError, match="or begin another builder"):
+        builder.build()
+    assert [built.strings[name] for name in built.slices.name] == ["one"]
 
 
 def test_slices_that_cross_move_to_a_lane_beside_their_track() -> None:

@@ -100,14 +100,14 @@ def test_a_series_shows_what_gates_said_of_it(client: httpx.Client, local: Local
         (Benchmark("other", {}), ours.machine, 1.2),
         (ours.benchmark, ours.machine, 1.0),
     ):
-        sides = [
+        base, head = (
             [
                 Run("demo", commit, None, machine, NOON, "t", (Result(benchmark, (value * (1 + at / 1000),)),))
                 for at in range(5)
             ]
             for commit, value in ((BASE, 1.0), (HEAD, seconds))
-        ]
-        local.keep_judgement("demo", judge(*sides))
+        )
+        local.keep_judgement("demo", judge(base, head))
     page = client.get("/series", params={"project": "demo", "benchmark": ours.benchmark.name}).text
     assert re.findall(r'href="/gates/(\d)">gate \d: ([\w ]+)</a>', page) == [("4", "no change"), ("1", "regression")]
 
