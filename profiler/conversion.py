@@ -244,7 +244,7 @@ class _Conversion:
                 on_cpu = (stretch["kind"] != ALLOC) & (stretch["kind"] != FREE) | (stretch["flags"] & DEVICE_MASK == 0)
                 self._memory.add(stretch.at(on_cpu), middle, self._tracks.of, until)
             if self._device_memory:
-                self._device_memory.add(stretch, self._tracks.of)
+                self._device_memory.add(stretch, self._tracks.of, until)
             yield self._builder.take_page()
 
     def _ids(self, names: Sequence[str]) -> NDArray[np.int64]:

@@ -42,30 +42,31 @@ class DeviceMemory:
             held = HeldByCategory(builder, track, self._name(number), self._allocated[number], earlier)
             self._held[number] = held
         self._reserved = np.array([row for row in reserved if row[0] in used], dtype=np.int64).reshape(-1, 3)
+        self._reserved[:, 1] = np.maximum(ns(self._reserved[:, 1]), 0)
         self._begun = False
 
     def _name(self, number: int) -> str:
         """With the device's: counters of one name are one curve."""
         return f"Allocated {self._devices[number]}"
 
-    def add(self, stretch: Stretch, tracks: Callable[[Int64s], Int64s]) -> None:
-        """What was allocated and freed in a stretch; tracks: of threads."""
+    def add(self, stretch: Stretch, tracks: Callable[[Int64s], Int64s], until: float) -> None:
+        """What was allocated and freed in a stretch, which ends at `until`; tracks: of threads."""
         if not self._begun:
             for held in self._held.values():
                 held.begin(0)
-            self._add_reserved()
             self._begun = True
+        self._add_reserved(until)
         kind, device = stretch["kind"], stretch["flags"] & DEVICE_MASK
         changed = ((kind == ALLOC) | (kind == FREE)) & (device > 0)
         stacks = stretch.at(kind == STACK_EVENT)
         for number in np.unique(device[changed]).tolist():
             self._add(number, stretch.at(changed & (device == number)), stacks, tracks)
 
-    def _add_reserved(self) -> None:
+    def _add_reserved(self, until: float) -> None:
+        shown, self._reserved = np.split(self._reserved, [np.searchsorted(self._reserved[:, 1], until)])
         for number, track in self._tracks.items():
-            _, tick, size = self._reserved[self._reserved[:, 0] == number].T
-            name = self._builder.string(f"Reserved {self._devices[number]}")
-            self._builder.counters(np.maximum(self._ns(tick), 0), track, name, size)
+            _, time, size = shown[shown[:, 0] == number].T
+            self._builder.counters(time, track, self._builder.string(f"Reserved {self._devices[number]}"), size)
 
     def _add(self, number: int, changes: Stretch, stacks: Stretch, tracks: Callable[[Int64s], Int64s]) -> None:
         builder = self._builder

@@ -5,12 +5,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .builder import TraceBuilder
-from .events import BACKENDS, DTYPE_MASK, DTYPE_SHIFT, HAS_KERNEL, IS_COPY, KERNEL, LAUNCH, NAMED
+from .events import BACKENDS, DTYPE_MASK, DTYPE_SHIFT, HAS_KERNEL, IS_COPY, IS_FILL, KERNEL, LAUNCH, NAMED
 from .stretches import Stretch
 from .trace import Int64s, Track
 
 LAUNCH_FLOW = "ac2g"  # torch.profiler's names of the arrow and of the categories
-_CATEGORIES = ("kernel", "gpu_memcpy")
+_CATEGORIES = ("kernel", "gpu_memcpy", "gpu_memset")
 _STREAM = 0xFFFFFFFF
 _PYTHON = 2  # the backend of bodies in Python: NumPy's, of CUDA CuPy's
 
@@ -61,7 +61,7 @@ class DeviceTrack:
         builder = self._builder
         starts = launches["sequence"] > 0  # the others wait
         device = (launches["address"] >> 32).tolist()
-        what = np.where(starts, launches["flags"] & IS_COPY > 0, 2).tolist()
+        what = np.where(starts, _what(launches), 3).tolist()
         names = np.array([self._call(*call) for call in zip(device, what, strict=True)])
         begin = self._ns(launches["t0"])
         first = builder.slices(
@@ -74,16 +74,16 @@ class DeviceTrack:
 
     def _call(self, device: int, what: int) -> int:
         kind = self._devices[device].partition(":")[0]
-        return self._builder.string(kind + ("LaunchKernel", "MemcpyAsync", "StreamSynchronize")[what])
+        return self._builder.string(kind + ("LaunchKernel", "MemcpyAsync", "MemsetAsync", "StreamSynchronize")[what])
 
     def _add_work(self, work: Stretch) -> Int64s:
         builder = self._builder
         device, stream = (work["address"] >> 32).astype(np.int64), (work["address"] & _STREAM).astype(np.int64)
-        copies = (work["flags"] & IS_COPY > 0).astype(np.int64)
+        what = _what(work)
         track = [self._streams[one] for one in work["address"].tolist()]
         key = zip(device.tolist(), work["name"].tolist(), work["flags"].tolist(), strict=True)
         names = np.array([self._name(*one) for one in key])
-        category = np.array([builder.string(name) for name in _CATEGORIES])[copies]
+        category = np.array([builder.string(name) for name in _CATEGORIES])[what]
         begin = self._ns(work["t0"])
         first = builder.slices(begin, self._ns(work["t2"]) - begin, np.array(track), names, category)
         handles = np.arange(first, first + len(work))
@@ -91,7 +91,7 @@ class DeviceTrack:
         builder.slice_args("device", handles, device)
         builder.slice_args("stream", handles, stream)
         builder.slice_args("correlation", handles, sequence)
-        builder.slice_args("bytes", handles[copies > 0], work["bytes"][copies > 0].astype(np.int64))
+        builder.slice_args("bytes", handles[what > 0], work["bytes"][what > 0].astype(np.int64))
         place = np.minimum(np.searchsorted(self._launched, sequence), max(len(self._launched) - 1, 0))
         known = self._launched[place] == sequence if len(self._launched) else np.zeros(len(work), dtype=bool)
         builder.flow_ends(handles[known], self._numbers[place[known]], builder.string(LAUNCH_FLOW), True)
@@ -111,3 +111,9 @@ class DeviceTrack:
                 text += " (sim)"
             self._names[key] = self._builder.string(text)
         return self._names[key]
+
+
+def _what(events: Stretch) -> Int64s:
+    """0 for a kernel, 1 for a copy, 2 for a fill."""
+    copies, fills = (events["flags"] & flag > 0 for flag in (IS_COPY, IS_FILL))
+    return np.where(copies, 1, np.where(fills, 2, 0))

@@ -30,6 +30,7 @@ DTYPE_SHIFT, DTYPE_MASK = 3, 31  # bits 3-7: the code of its output's dtype
 OUTPUT_ALLOCATED = 1 << 8
 DEVICE_MASK, POOL_SHIFT = 255, 8  # of the flags of alloc and free: the numbers of the device and of the pool
 NAMED, IS_COPY = 1 << 9, 1 << 10  # flags of launch and kernel: the name is an interned string; it is a copy
+IS_FILL = 1 << 11  # of them too: it fills memory
 NAME_INTERNED = 1  # flag of a node: its name is an interned string
 TO_LEAF = 1  # flag of an edge
 USE_PARAMETER, USE_GRADIENT, USE_STATE, USE_INPUT, USE_SAVED = range(1, 6)  # bits 0-7 of the flags of a use

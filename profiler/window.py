@@ -14,6 +14,7 @@ from .analysis.overhead import RECORDING_COSTS
 from .budget import Budget
 from .call_stacks import CallStacks
 from .costs import cost
+from .cupti import CUPTI
 from .events import STEP_MARK
 from .family import FAMILY
 from .garbage import GarbageRecorder
@@ -50,6 +51,8 @@ class Window:
             begun.callback(self._stop_torch)
             self._share = RECORDER.begin(max_events, record_stacks)
             begun.callback(RECORDER.end, self._share)
+            CUPTI.begin(self)
+            begun.callback(CUPTI.end, self)
             self._memory: list[tuple[int, int, int]] = []  # tick, allocated and reserved bytes
             self._on_devices: list[list[tuple[int, int]]] = []  # at the same ticks, those of each device
             self._resident = ResidentMemory()
@@ -129,6 +132,7 @@ class Window:
         del self._memory[:place], self._on_devices[:place]
         tick = self._memory[0][0]
         RECORDER.forget(self._share, tick)
+        CUPTI.forget(tick, Clock(*_core.recorder_clock()))
         self._gil.forget(tick)
         self._garbage.forget(tick)
         self._resident.forget(tick)
@@ -156,12 +160,14 @@ class Window:
         _core.cuda_settle()
         _core.sim_settle()  # the streams' threads record what they do when it is done
         events, dropped = RECORDER.take(self._share)
+        clock = Clock(*_core.recorder_clock())
+        events = CUPTI.joined(events, self._share.tick, clock)
         lost: dict[str, Json] = {"droppedEvents": dropped, "maxEvents": self._max_events} if dropped else {}
         peak: dict[str, Json] = {PEAK: most} if (most := self._resident.peak()) else {}
         costs: dict[str, Json] = {RECORDING_COSTS: told} if (told := RECORDER.costs()) else {}
         recording = Recording(
             events=events,
-            clock=Clock(*_core.recorder_clock()),
+            clock=clock,
             pid=os.getpid(),
             ops=_core.op_names(),
             dtypes=[dtype.name for dtype in DTYPES],
@@ -219,7 +225,7 @@ def devices_told() -> dict[str, Json]:
     clock = {"clock": "modelled", "model": spec.name or str(spec)} if spec else {"clock": "real"}
     told: dict[str, Json] = {"simulated": {"devices": list[Json](simulated), **clock}} if simulated else {}
     if any(name.startswith("cuda") for name in names):
-        told["cudaTimes"] = "pairs of events around each op"
+        told |= CUPTI.notes()
     return told
 
 

@@ -53,6 +53,7 @@ ONLY = {
         "profiler/costs.py",
         "profiler/session.py",
         "profiler/recorder.py",
+        "profiler/cupti.py",
         "profiler/calibration.py",
         "profiler/family.py",
         "profiler/window.py",
@@ -67,6 +68,7 @@ ONLY = {
         "benchmarks/",
     ),
     "cupy": ("runtime/cuda/bodies.py",),
+    "cupti": ("profiler/cupti.py",),
     "plotly": ("dashboards/",),
     "sqlalchemy": (
         "server/database.py",

@@ -17,6 +17,7 @@ from .ops import KERNELS, launchers, of_category, op_slices
 from .parts import is_sync, named, part_covers
 from .threads import threads
 
+SAMPLED = "cudaTimesOneOpIn"  # metadata: only one op in so many has its time on the device
 _COPIES = ("gpu_memcpy", "gpu_memset", "Memcpy", "Memset")
 
 Cause: TypeAlias = Literal["sync", "data_wait", "gil_wait", "gc", "host", "queue", "unknown"]
@@ -58,7 +59,12 @@ class DeviceUse:
 
 
 def device_use(trace: Trace) -> list[DeviceUse]:
-    """Every device of a trace by its work, the busiest first; kernels that run inside of ops are not on one."""
+    """Every device of a trace by its work, the busiest first; kernels that run inside of ops are not on one.
+
+    None where the times of ops are only sampled: what looks idle there may not have been.
+    """
+    if trace.metadata.get(SAMPLED, 1) != 1:
+        return []
     rows = device_rows(trace)
     pids: dict[int | str, int] = {}
     device = np.array([pids.setdefault(track.pid, len(pids)) for track in trace.tracks], dtype=np.int64)

@@ -60,6 +60,7 @@ void bind_cuda(nb::module_& m) {
       [](int device, nb::bytes image, const char* name) { return cuda::load_function(device, image.c_str(), name); },
       "device"_a, "image"_a, "name"_a);
   m.def("cuda_settle", cuda::settle_all);
+  m.def("cuda_time_one_in", cuda::time_one_in, "n"_a);
   m.def("cuda_row", [](int index) { return cuda::gpu(index).number(); }, "index"_a);
   m.def("cuda_synchronize", [](int index) { cuda::gpu(index).synchronize(); }, "index"_a);
   m.def("cuda_synchronize_stream", [](int index, Stream s) { cuda::gpu(index).synchronize(s); }, "index"_a, "stream"_a);

@@ -11,6 +11,15 @@
 namespace perflab::cuda {
 namespace {
 
+std::atomic<unsigned> one_in{1};
+
+// Spread, so that in a loop whose length n divides each op has its turn.
+bool is_chosen(const Event& e) {
+  const unsigned n = one_in.load(std::memory_order_relaxed);
+  if (n < 2 || e.flags & kCopy) return n > 0;
+  return (e.sequence * 0x9E3779B97F4A7C15u >> 32) % n == 0;
+}
+
 uint64_t next_launch() {  // those of sim are counted from 1
   static std::atomic<uint64_t> last{uint64_t{1} << 32};
   return last.fetch_add(1, std::memory_order_relaxed);
@@ -24,6 +33,8 @@ void record_as(EventKind kind, const Event& like, int64_t t0, int64_t t2) {
 
 }  // namespace
 
+void time_one_in(unsigned n) { one_in = n; }
+
 uintptr_t Timeline::take_event() {
   if (free_.empty()) return new_event(device_, true);
   const uintptr_t event = free_.back();
@@ -33,16 +44,17 @@ uintptr_t Timeline::take_event() {
 
 Timeline::Span::Span(Timeline& timeline, Stream stream, const Event& like)
     : timeline_(timeline), stream_(stream), event_(like) {
+  event_.sequence = next_launch(), event_.scope = current_scope;
   timeline.record_done();
   std::scoped_lock lock(timeline.mutex_);
-  if (!timeline.base_) {  // once: the device is waited for
+  const bool chosen = is_chosen(event_);
+  if (chosen && !timeline.base_) {  // once: the device is waited for
     timeline.base_ = timeline.take_event();
     record_event(timeline.device_, timeline.base_, stream);
     synchronize_event(timeline.device_, timeline.base_);
     timeline.base_tick_ = ticks();
   }
-  event_.sequence = next_launch(), event_.scope = current_scope;
-  if (timeline.under_way_.size() < kMost) {
+  if (chosen && timeline.under_way_.size() < kMost) {
     begin_ = timeline.take_event(), end_ = timeline.take_event();
     record_event(timeline.device_, begin_, stream);
   }

@@ -1,4 +1,5 @@
-// When work on a CUDA device was done, for the recorder: by pairs of events in the streams, which hold nothing up.
+// When work on a CUDA device was done, for the recorder: by pairs of events in the streams. Each costs the streams a
+// little, so only some of the ops have one, and none where CUPTI tells the times.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -9,6 +10,9 @@
 #include "source.h"
 
 namespace perflab::cuda {
+
+// From now on one op in n has a pair of events, and each copy has; none has where n is 0.
+void time_one_in(unsigned n);
 
 class Timeline {
  public:
@@ -26,7 +30,7 @@ class Timeline {
     Timeline& timeline_;
     const Stream stream_;
     Event event_;
-    uintptr_t begin_ = 0, end_ = 0;  // 0: too many are under way, and the work is not timed
+    uintptr_t begin_ = 0, end_ = 0;  // 0: the work is not timed
   };
 
   void record_done();  // the work that is done so far

@@ -328,7 +328,8 @@ def test_the_profile_shows_kernels_on_the_tracks_of_their_streams(fake_driver: P
         fake_driver,
         WITH_CUPY
         + """
-from perflab.profiler import profile
+from perflab.profiler import cupti, profile
+cupti.ONE_OP_IN = 1
 x, w = rt.ones((4, 4), device="cuda"), rt.nn.Parameter(rt.ones((4, 4), device="cuda"))
 step = rt.optim.SGD([w], lr=0.1)
 with profile() as prof:
@@ -353,5 +354,5 @@ told = [trace.name_of(kernels), trace.name_of(copies), tracks, sorted(set(trace.
     assert {"mul_native_float32", "sum_native_float32", "sgd", "matmul_cupy_float32"} <= set(names)
     assert copies == ["Memcpy DtoH"] and tracks == ["stream 0", "stream 1"]
     assert {"cudaLaunchKernel", "cudaMemcpyAsync"} <= set(calls)
-    assert flows >= len(names) + 1 and how == "pairs of events around each op"
+    assert flows >= len(names) + 1 and how == "pairs of events around one op in 1 and each copy"
     assert durations == [2.0, 2.0]
