@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from .conftest import BASE, HEAD, SIZES, Watched
 
@@ -23,6 +23,9 @@ PAGES = (
     "/gates?project=demo",
     "/gates/1",
     "/upload",
+    "/sql?project=demo",
+    "/settings",
+    "/sign-in",
     "/traces/1",
     "/traces/1/operators",
     "/traces/1/flame",
@@ -30,6 +33,7 @@ PAGES = (
     "/traces/1/gil",
     "/traces/1/steps",
     "/traces/1/graph",
+    "/traces/1/doctor",
     "/traces/99",
 )
 OF_LONG_LAB = ("/?project=trainer", "/grid?project=trainer", "/series?project=trainer")
@@ -51,9 +55,7 @@ def tab(browser: Browser) -> Iterator[BrowserContext]:
     context.close()
 
 
-def hold_against_axe(tab: BrowserContext, address: str) -> None:
-    watched = Watched(tab.new_page())
-    page = watched.visit(address)
+def hold_against_axe(page: Page) -> None:
     page.evaluate(Axe().axe_script)
     found = []
     for width, height in SIZES:
@@ -67,9 +69,17 @@ def hold_against_axe(tab: BrowserContext, address: str) -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_page_is_accessible(lab: str, tab: BrowserContext, path: str) -> None:
-    hold_against_axe(tab, lab + path)
+    hold_against_axe(Watched(tab.new_page()).visit(lab + path))
 
 
 @pytest.mark.parametrize("path", OF_LONG_LAB)
 def test_page_of_a_long_history_is_accessible(long_lab: str, tab: BrowserContext, path: str) -> None:
-    hold_against_axe(tab, long_lab + path)
+    hold_against_axe(Watched(tab.new_page()).visit(long_lab + path))
+
+
+def test_a_new_token_is_accessible(empty_lab: str, tab: BrowserContext) -> None:
+    page = Watched(tab.new_page()).visit(f"{empty_lab}/settings")
+    page.get_by_label("Name", exact=True).fill("ci")
+    page.get_by_role("button", name="Make a token").click()
+    expect(page.get_by_role("alert")).to_contain_text("Token ci is made.")
+    hold_against_axe(page)
