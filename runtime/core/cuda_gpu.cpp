@@ -179,6 +179,19 @@ bool Gpu::update(const ParameterLists& lists, const UpdateOptions& options) {
   return true;
 }
 
+bool Gpu::fill(const Array& out, const RandomFill& f) {
+  enter(index_);
+  const uintptr_t function = kernel(f.name, out.dtype);
+  if (!function) return false;
+  if (!out.numel) return true;
+  const kernels::Random p{out.data, out.numel, f.state.seed, f.state.block, f.from, f.width, std::ldexp(1.0, -f.bits),
+                          f.mean,   f.std,     f.low,        f.span,        f.bits, 0};
+  std::optional<Timeline::Span> timed;
+  if (is_recording()) timed.emplace(timeline_, current_stream(), labelled(intern(f.name), kNamed));
+  send(function, (out.numel + 1) / 2, &p);
+  return true;
+}
+
 // --- memory
 
 void Gpu::clear(const Array& a) {

@@ -24,6 +24,7 @@ class Gpu final : public Device {
   void unmap_pinned(void* memory, size_t bytes) noexcept override;
   int stream_number(Stream s) override { return cuda::stream_number(index_, s); }
   bool update(const ParameterLists&, const UpdateOptions&) override;
+  bool fill(const Array&, const RandomFill&) override;
 
   void synchronize(Stream);
   void settle();  // waits, and records what is done by then; does not throw what failed

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/optimizer.h"
+#include "kernels/random.h"
 #include "op.h"
 
 namespace perflab {
@@ -49,6 +50,8 @@ class Device {
   virtual void call(const char* name, std::vector<Array> arrays, int64_t flops, Function) = 0;
   // An optimizer's step by a kernel of the device. False: it has none for these arrays, and call() serves.
   virtual bool update(const ParameterLists&, const UpdateOptions&) { return false; }
+  // The same for random numbers, into a contiguous array.
+  virtual bool fill(const Array&, const RandomFill&) { return false; }
 
   // What comes on `waiting` begins when what is on `other` is done.
   virtual void wait(Stream waiting, Stream other) = 0;

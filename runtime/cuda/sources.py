@@ -78,6 +78,18 @@ UPDATES = {
     name: Template("foreach", "Foreach", f"{name}<T>(p)", FLOATS)
     for name in ("sgd", "adam", "rmsprop", "adagrad", "unscale")
 }
+# Random numbers (core/kernels/random.h).
+RANDOM = {
+    name: Template("random", "Random", f"{name}<T>(p)", dtypes)
+    for name, dtypes in {
+        "random_uniform": (float32, float64),
+        "random_normal": (float32, float64),
+        "random_exponential": (float32, float64),
+        "random_bernoulli": (bool_, float32, float64),
+        "random_integers": (int64,),
+    }.items()
+}
+_TEMPLATES = TEMPLATES | UPDATES | RANDOM
 
 
 def expression_dtypes(op: Op) -> tuple[DType, ...]:
@@ -132,8 +144,8 @@ def copy_kernel(source: DType, target: DType) -> Kernel:
 
 
 def template_kernel(name: str, dtype: DType) -> Kernel:
-    """The kernel of an op, or of an optimizer's update, that has a template."""
-    template = TEMPLATES.get(name) or UPDATES[name]
+    """The kernel of an op, of an optimizer's update, or of random numbers, that has a template."""
+    template = _TEMPLATES[name]
     if dtype not in template.dtypes:
         raise OpError(f"{name}: no CUDA kernel computes in {dtype.name}")
     body = f"typedef {_TYPES[dtype.name]} T; {template.call};"
@@ -153,10 +165,9 @@ def all_kernels() -> Iterator[Kernel]:
     for op in OPS.values():
         for dtype in expression_dtypes(op):
             yield pointwise_kernel(op, dtype)
-    for table in (TEMPLATES, UPDATES):
-        for name, template in table.items():
-            for dtype in template.dtypes:
-                yield template_kernel(name, dtype)
+    for name, template in _TEMPLATES.items():
+        for dtype in template.dtypes:
+            yield template_kernel(name, dtype)
     for source in REALS:
         for target in REALS:
             yield copy_kernel(source, target)

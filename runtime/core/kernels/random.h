@@ -11,6 +11,17 @@ struct RandomState {
   uint64_t seed, block;
 };
 
+// One call of the functions below, for a device's own kernel of that name; what the rule does not take is 0.
+struct RandomFill {
+  const char* name;
+  RandomState state;
+  double from = 0, width = 0;  // uniform: low and high - low; normal: p0 and p1 - p0; exponential: rate; bernoulli: p
+  double mean = 0, std = 0;
+  int bits = 0;
+  int64_t low = 0;
+  uint64_t span = 0;
+};
+
 // `out` is contiguous; float32 or float64, for random_bernoulli also bool. Element i uses number i of the stream in
 // every dtype, so float32 values are the float64 ones, cut or rounded.
 // low + (high - low) * u, with u in [0, 1) of that many bits.

@@ -66,3 +66,14 @@ struct Foreach {
   i32 padding;
   i32* found;
 };
+
+struct Random {
+  void* out;
+  i64 n;
+  u64 seed, block;
+  double from, width, unit;  // of what is uniform, 2^-bits; of exponential the rate, of bernoulli the probability
+  double mean, std;
+  i64 least;
+  u64 span;
+  i32 bits, padding;
+};
