@@ -34,8 +34,8 @@ class FakeCore:
     def record_stacks(self, on: bool) -> None:
         self.stacks_on = on
 
-    def stacks(self) -> list[list[tuple[str, int, str]]]:
-        return [[("train.py", 3, "step")]]
+    def stacks(self) -> list[list[tuple[str, int, str, int]]]:
+        return [[("train.py", 3, "step", 1)]]
 
     def recorder_allow(self, count: int) -> None:
         self.allowed += count
