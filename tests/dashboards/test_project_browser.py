@@ -118,6 +118,7 @@ def test_a_broken_file_shows_the_doctor(own_lab: str, watched: Watched) -> None:
 def test_files_are_chosen_by_keyboard(own_lab: str, watched: Watched, tmp_path: Path) -> None:
     path = tmp_path / "chosen.json"
     path.write_text(TRACE)
+    watched.page.on("filechooser", lambda _: None)  # from now on: the browser may be late with it, after the key
     page = watched.visit(f"{own_lab}/upload")
     page.get_by_role("button", name="Choose files").focus()
     with page.expect_file_chooser() as chooser:
