@@ -98,7 +98,7 @@ off: build ## instructions of a training step with the recorder off, and without
 test: build $(VENV)/.test $(VENV)/.browser $(BUILD)/core_tests wheel-test ## every test that needs no PyTorch
 	@ctest --test-dir $(BUILD) --output-on-failure
 	@$(PY) -m pytest -q -m "not torch" -n 2 --dist worksteal tests/runtime
-	@$(PY) -m pytest -q -m "not torch" tests/dashboards tests/server
+	@$(PY) -m pytest -q -m "not torch" -n 2 --dist loadfile tests/dashboards tests/server
 	@$(PY) -m pytest -q -m "not torch" --ignore tests/runtime --ignore tests/dashboards --ignore tests/server
 
 test-torch: build $(VENV)/.torch ## the tests that compare with PyTorch, which it installs

@@ -2,7 +2,7 @@
 
 A trace stays where its commit is one of the newest of its project, is named (as a release is), is a baseline of a kept
 gate, or is where a series came to another level; or the last before, which it is held against. Of the rest every
-THIN-th commit stays. Where that is not enough for a quota, the oldest of those that are left go, too, but for the
+tenth commit stays. Where that is not enough for a quota, the oldest of those that are left go, too, but for the
 commits that stay for a reason.
 """
 
@@ -15,10 +15,9 @@ from perflab.benchmarks.history import change_points
 from .blobs import Blobs
 from .errors import LabError
 from .schema import Run, Series, Trace
+from .settings import DEFAULT_NEWEST, DEFAULT_THIN
 from .store import Store
 
-NEWEST = 100
-THIN = 10
 EVERY_RUN = 1_000_000
 
 
@@ -32,8 +31,8 @@ class Rules:
         quota: bytes of files, with what was made of them; None for as many as there are.
     """
 
-    newest: int = NEWEST
-    thin: int = THIN
+    newest: int = DEFAULT_NEWEST
+    thin: int = DEFAULT_THIN
     named: frozenset[str] = frozenset()
     quota: int | None = None
 

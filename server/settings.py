@@ -9,6 +9,7 @@ from pathlib import Path
 DEFAULT_LAB = Path(".perflab")
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8765
+DEFAULT_NEWEST, DEFAULT_THIN = 100, 10  # of `retention.Rules`
 TOKEN = "PERFLAB_TOKEN"  # the variable that holds a client's: an argument would show in the list of processes
 
 

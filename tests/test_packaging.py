@@ -20,6 +20,9 @@ COMMANDS = {
     "memory",
     "bench",
     "calibrate",
+    "token",
+    "lab",
+    "worker",
 }
 # What `perflab --help` must not pay for.
 HEAVY = ("numpy", "fastapi", "sqlalchemy", "plotly", "httpx", "jinja2", "uvicorn", "perflab.runtime")

@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import Refused
-from ..settings import Settings
+from ..settings import DEFAULT_NEWEST, DEFAULT_THIN, Settings
 from .arguments import ERRORS, add_folder
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -15,13 +15,13 @@ class Lab:
     errors = ERRORS
 
     def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
-        from ..retention import NEWEST, THIN
-
         gc = parser.add_subparsers(required=True, metavar="WHAT").add_parser(
             "gc", help="remove traces that no rule keeps; results of benchmarks stay"
         )
-        gc.add_argument("--newest", type=whole, default=NEWEST, help="commits of each project that stay (%(default)s)")
-        gc.add_argument("--thin", type=whole, default=THIN, help="of the older ones, one in so many (%(default)s)")
+        gc.add_argument(
+            "--newest", type=whole, default=DEFAULT_NEWEST, help="a project's commits that stay (%(default)s)"
+        )
+        gc.add_argument("--thin", type=whole, default=DEFAULT_THIN, help="of older ones, one in so many (%(default)s)")
         gc.add_argument("--tags", type=Path, metavar="DIR", help="a git checkout, whose tagged commits stay")
         gc.add_argument("--quota", type=size, metavar="SIZE", help="such as 50G: then the oldest of the rest go, too")
         gc.add_argument("--dry-run", action="store_true", help="only say what would go, and why")

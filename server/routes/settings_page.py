@@ -15,7 +15,7 @@ from ..access.needs import KEEPS, caller_of, tell
 from ..access.register import Register
 from ..access.scopes import Scope
 from ..lab import LocalLab
-from ..retention import NEWEST, THIN
+from ..settings import DEFAULT_NEWEST, DEFAULT_THIN
 from .deps import LabOf, RegisterOf
 
 ENTRIES = 200
@@ -109,8 +109,8 @@ def _view(lab: LocalLab, register: Register, request: Request, made: NewToken | 
             EntryRow(**{name: value for name, value in asdict(entry).items() if name != "id"})
             for entry in register.entries(ENTRIES)
         ],
-        newest=NEWEST,
-        thin=THIN,
+        newest=DEFAULT_NEWEST,
+        thin=DEFAULT_THIN,
         secret=None if made is None else (made.token.name, made.secret),
     )
 

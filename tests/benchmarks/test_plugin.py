@@ -163,11 +163,7 @@ def test_what_the_gate_measures_again_runs_alone(session: Session, monkeypatch: 
     assert "1 passed, 1 deselected" in output
 
 
-def test_several_processes_are_refused(session: Session, pytester: pytest.Pytester) -> None:
-    # as pytest-xdist declares it
-    (pytester.path / "conftest.py").write_text(
-        "def pytest_addoption(parser): parser.addoption('--numprocesses', dest='numprocesses', type=int)"
-    )
+def test_several_processes_are_refused(session: Session) -> None:
     code, output = session(STEP, "--perflab-counters", "c.json", "--perflab-update", "--numprocesses", "2")
     assert code == pytest.ExitCode.USAGE_ERROR
     assert "--perflab-counters needs the benchmarks in one process: leave out -n" in output

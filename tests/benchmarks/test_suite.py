@@ -101,11 +101,7 @@ def test_what_times_nothing_is_refused(
     assert not (pytester.path / "runs").exists()
 
 
-def test_xdist_is_refused(suite: Suite, pytester: pytest.Pytester) -> None:
-    # as pytest-xdist declares it
-    (pytester.path / "conftest.py").write_text(
-        "def pytest_addoption(parser): parser.addoption('--numprocesses', dest='numprocesses', type=int)"
-    )
+def test_xdist_is_refused(suite: Suite) -> None:
     code, output = suite(TWO, "--perflab", "runs", "--numprocesses", "2")
     assert code == pytest.ExitCode.USAGE_ERROR
     assert "--perflab needs the benchmarks in one process: leave out -n" in output

@@ -8,7 +8,7 @@ from perflab.server.access.entries import TokenOrder
 from perflab.server.access.register import Register
 from perflab.server.access.scopes import Scope
 from perflab.server.lab import LocalLab
-from perflab.server.retention import NEWEST, THIN
+from perflab.server.settings import DEFAULT_NEWEST, DEFAULT_THIN
 
 from ..conftest import BASE, Files
 from .conftest import Call
@@ -82,7 +82,7 @@ def test_settings_are_for_those_who_keep_the_lab(caller: Call, register: Registe
 
 def test_what_retention_keeps_is_said(client: httpx.Client) -> None:
     page = client.get("/settings").text
-    assert f"perflab lab gc --newest {NEWEST} --thin {THIN} --dry-run" in page
+    assert f"perflab lab gc --newest {DEFAULT_NEWEST} --thin {DEFAULT_THIN} --dry-run" in page
 
 
 SETTINGS, SIGN_OUT = 'href="/settings"', ">Sign out</button>"
