@@ -1,9 +1,9 @@
 """Which traces of a lab go when room is wanted, and why; results of benchmarks are small, and stay for good.
 
 A trace stays where its commit is one of the newest of its project, is named (as a release is), is a baseline of a kept
-gate, or is where a series came to another level; or the last before, which it is held against. Of the rest every
-tenth commit stays. Where that is not enough for a quota, the oldest of those that are left go, too, but for the
-commits that stay for a reason.
+gate, or is where a series came to another level; or the last before, which it is held against. Of the rest one
+commit in `Rules.thin` stays. Where that is not enough for a quota, the oldest of those that are left go, too, but for
+the commits that stay for a reason.
 """
 
 from collections.abc import Iterable, Sequence

@@ -2,7 +2,7 @@
 
 import statistics
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perflab.benchmarks.history import ChangePoint, change_points
@@ -168,8 +168,3 @@ def _judged(standing: Standing, comparison: Comparison, p_value: float, judged: 
         return standing
     moves = [Move(len(standing.values) - 1, comparison.ratio, said == Verdict.REGRESSION)]
     return replace(standing, moves=moves, lately=_lately(moves, standing.places, commits))
-
-
-def troubled(found: Iterable[Standing]) -> list[Standing]:
-    """Those that became worse lately, or drift."""
-    return [each for each in found if (each.lately and each.lately.worse) or each.drift]

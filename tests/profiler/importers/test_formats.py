@@ -193,7 +193,7 @@ def test_homes_users_hosts_and_secrets_are_masked() -> None:
         "note": f"see /Users/lovelace/x and https://lovelace:pa55@host/x with {token}",
         "traceEvents": [
             {"ph": "X", "name": "/home/lovelace/lib/x.py(3): f", "ts": 1, "dur": 1, "pid": 1, "tid": 1,
-             "args": {"file": r"C:\Users\lovelace\x.py", "Host": "gpu-17", "argv": ["/root/x.py", "/rooted"], "n": 7}},
+             "args": {"file": r"C:\Users\lovelace\x.py", "Host": "gpu-17", "argv": ["x.py", "/rooted"], "n": 7}},
             {"ph": "X", "name": "/home/lovelace/y.py(9): g", "ts": 0, "pid": 1, "tid": 1},
             {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python /home/lovelace/train.py"}},
         ],
