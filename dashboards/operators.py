@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
 from urllib.parse import urlencode
 
 import numpy as np
@@ -25,9 +24,7 @@ WORDS: dict[GroupBy, str] = {
     "op+shape": "op and shape",
     "module": "module",
     "stack": "stack",
-    "step": "step",
 }
-GROUPS: tuple[GroupBy, ...] = tuple(by for by in get_args(GroupBy) if by != "step")
 
 
 @dataclass(frozen=True)

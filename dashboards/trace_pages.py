@@ -89,7 +89,7 @@ def operators_page(view: TraceView, by: GroupBy, label: str | None, ceilings: Ce
             "roofline": operators.roofline_figure(by_shape, ceilings),
         },
         by=by,
-        groups=[(each, operators.WORDS[each]) for each in operators.GROUPS],
+        groups=operators.WORDS.items(),
         rows=rows[: operators.ROW_LIMIT],
         left_out=len(rows[operators.ROW_LIMIT :]),
         chosen=chosen,
