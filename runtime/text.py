@@ -113,6 +113,8 @@ def _formatter(shown: np.ndarray[Any, Any]) -> Any:
             return f"{real(z.real)}{sign}{imaginary(abs(z.imag))}j"
 
         return {"complex_kind": _padded(both, shown)}
+    if shown.dtype.kind == "b":
+        return {"bool": _padded(str, shown)}
     return None
 
 

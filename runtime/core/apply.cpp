@@ -168,7 +168,7 @@ void apply_in_place(const Op& op, const Operand* in, int nin, const Attrs& attrs
   uint32_t needing = grad_enabled ? needing_gradient(op, in, nin) : 0;
   if (needing && kind(t->dtype) == DKind::kComplex) refuse_complex(op.name + "_", t->dtype);
   uint32_t mask = kind(t->dtype) == DKind::kFloat ? needing & op.differentiable : 0;
-  if (mask) check_in_place(t, op.name + "_: ");
+  if (mask || (grad_enabled && t->base && t->base->requires_grad)) check_in_place(t, op.name + "_: ");
   refuse_overlap(op, "_", *t);
   std::vector<const Array*> arrays;
   for (int i = 0; i < nin; ++i) arrays.push_back(in[i].array);

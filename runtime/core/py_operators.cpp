@@ -215,6 +215,16 @@ PyObject* subscript_tuple(PyObject* o, PyObject* const* items, Py_ssize_t n) {
   return call_axes(slots[kUnsqueeze], call_axes(slots[kSqueeze], r, gone, ngone), added, nadded);
 }
 
+// A value that is set may have more axes than the place, of size 1.
+PyObject* without_leading_ones(PyObject* value, int ndim) {  // takes the reference
+  if (!is_tensor(value)) return value;
+  const TensorImpl* t = impl_of(value);
+  int64_t gone[kMaxDim];
+  int n = 0;
+  while (t->ndim - n > ndim && t->shape[n] == 1) gone[n] = n, ++n;
+  return call_axes(slots[kSqueeze], value, gone, n);
+}
+
 int assign(PyObject* o, PyObject* key, PyObject* value) {
   if (!value) return PyErr_SetString(PyExc_TypeError, "a Tensor's elements cannot be deleted"), -1;
   if (key_has_arrays(key)) {
@@ -224,12 +234,14 @@ int assign(PyObject* o, PyObject* key, PyObject* value) {
   }
   PyObject* view = subscript(o, key);
   if (!view) return -1;
-  PyObject* r = in_place(slots[kAssign], view, value);
+  value = without_leading_ones(Py_NewRef(value), impl_of(view)->ndim);
+  PyObject* r = value ? in_place(slots[kAssign], view, value) : nullptr;
   Py_DECREF(view);
   if (r == Py_NotImplemented)
     PyErr_Format(PyExc_TypeError, "a Tensor's elements cannot be set to a %.80s", Py_TYPE(value)->tp_name);
   bool failed = !r || r == Py_NotImplemented;
   Py_XDECREF(r);
+  Py_XDECREF(value);
   return failed ? -1 : 0;
 }
 

@@ -58,6 +58,17 @@ void broadcast(In in, int nin, const Attrs&, Array* out, int) {
   o.pack();
 }
 
+void into_first(In in, int, const Attrs&, Array* out, int) {  // the second is written into the first
+  const Array &a = *in[0], &value = *in[1];
+  bool fits = value.ndim <= a.ndim;
+  for (int i = 1; fits && i <= value.ndim; ++i) {
+    const int64_t size = value.shape[value.ndim - i];
+    fits = size == 1 || size == a.shape[a.ndim - i];
+  }
+  if (!fits) fail_shape("values of shape " + show(value) + " do not broadcast to shape " + show(a));
+  out[0].take_shape(a);
+}
+
 // --- fewer axes
 
 void reduce(In in, int, const Attrs& at, Array* out, int) {
@@ -170,6 +181,7 @@ void take_along(In in, int, const Attrs& at, Array* out, int) {
 constexpr ShapeRule kRules[] = {
     {"same", "", same},
     {"broadcast", "", broadcast},
+    {"into_first", "", into_first},
     {"same_axis", "i", same_axis},
     {"reduce", "ab", reduce},
     {"matmul", "", matmul},

@@ -131,6 +131,22 @@ def test_values_that_do_not_fit_are_refused() -> None:
     x = rt.zeros(3, 4)
     with pytest.raises(rt.ShapeError, match=r"\(3,\) do not broadcast to the chosen elements, \(2, 4\)"):
         x[[0, 1]] = rt.ones(3)
+    for value in (rt.ones(5), rt.ones(2, 4), rt.ones(3, 3, 4)):
+        with pytest.raises(
+            rt.ShapeError, match=rf"values of shape \({value.shape[0]},.* do not broadcast to shape \(3, 4"
+        ):
+            x[:] = value
+    with pytest.raises(rt.ShapeError, match=r"values of shape \(1, 4\) do not broadcast to shape \(4,\)"):
+        x[0].copy_(rt.ones(1, 4))  # which a subscript takes
+    assert not x.any()
+
+
+def test_axes_of_one_in_front_of_a_value_are_left_out() -> None:
+    x, value = rt.zeros(2, 3), rt.ones(1, 1, 3, requires_grad=True)
+    x[0] = value
+    (x * rt.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert x.tolist() == [[1, 1, 1], [0, 0, 0]]
+    assert value.grad is not None and value.grad.tolist() == [[[1, 2, 3]]]
 
 
 def test_a_second_gradient_through_a_subscript() -> None:

@@ -207,6 +207,12 @@ def view_made_without_recording() -> None:
     change(view)
 
 
+def view_of_a_leaf_made_without_recording() -> None:
+    with rt.no_grad():
+        view = leaf([1.0, 2.0])[0]
+    view.mul_(2.0)
+
+
 def base_of_a_view_made_without_recording() -> None:
     y = leaf([1.0, 2.0]) * 1.0
     with rt.no_grad():
@@ -236,6 +242,7 @@ def expanded() -> None:
         (leaf_itself, "mul_: a leaf that requires grad"),
         (view_of_a_leaf, "mul_: a view of a leaf that requires grad"),
         (view_made_without_recording, "mul_: a view was created in no_grad mode is being modified inplace"),
+        (view_of_a_leaf_made_without_recording, "mul_: a view was created in no_grad mode is being modified inplace"),
         (base_of_a_view_made_without_recording, "created in no_grad mode and its base or another view of its base"),
         (one_of_several, r"mul_: output 1 of SplitEveryBackward0 is a view of a function that returns multiple views"),
         (base_of_several, r"output 0 of SplitEveryBackward0 .* and its base or another view of its base was modified"),
