@@ -1,6 +1,5 @@
 """What every page of a trace begins with: step time, where it goes, peak memory, and what to do first."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
@@ -126,7 +125,7 @@ def findings(trace: int, advice: Sequence[Advice]) -> list[Finding]:
         Finding(
             one.title,
             units.size(one.saving_bytes) if one.saving_bytes else units.duration(one.saving_ns),
-            re.sub(r"(?<=\d) us\b", " µs", one.evidence),  # reports are plain ASCII
+            units.micro(one.evidence),
             one.action,
             list(_links(trace, one)),
         )

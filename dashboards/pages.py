@@ -98,7 +98,7 @@ def compare_page(view: CompareView) -> str:
     diff = view.diff
     return render(
         "compare.html",
-        {key: figure.to_json(validate=False) for key, figure in _overlays(view).items()},
+        _overlays(view),
         section="Compare",
         project=view.head.project,
         view=view,
@@ -148,7 +148,7 @@ def series_page(views: Sequence[SeriesView]) -> str:
     shown = views[:SERIES_LIMIT]
     return render(
         "series.html",
-        {f"series-{number}": series.figure(view).to_json(validate=False) for number, view in enumerate(shown)},
+        {f"series-{number}": series.figure(view) for number, view in enumerate(shown)},
         section="Series",
         project=views[0].project,
         views=shown,
@@ -173,7 +173,7 @@ def series_list_page(view: SeriesListView) -> str:
 
 def replay_page(title: str, section: Section, replays: Sequence[Replay]) -> str:
     """Replays of a history, at least one, and the words on them; it needs no server."""
-    figures = {"replay": replay.figure(replays).to_json(validate=False)}
+    figures = {"replay": replay.figure(replays)}
     return render("alone.html", figures, title=title, section=section, picture="")
 
 

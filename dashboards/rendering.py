@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
+import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -35,11 +36,23 @@ STATES = {
 }
 
 
-def render(template: str, figures: Mapping[str, str] | None = None, project: str = "", **data: object) -> str:
-    """The page that a template makes; `figures` are JSON, by the names that it draws them under, `project` is the one
-    that its links stay in."""
-    texts = {key: in_script(figure) for key, figure in (figures or {}).items()}
-    return _environment().get_template(template).render(figures=texts, project=project, reader=READER.get(), **data)
+def render(
+    template: str, figures: Mapping[str, go.Figure | None] | None = None, project: str = "", **data: object
+) -> str:
+    """The page that a template makes, with `figures` by the names that it draws them under; `project` is the one that
+    its links stay in."""
+    drawn = {key: figure for key, figure in (figures or {}).items() if figure is not None}
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            figures={key: in_script(figure.to_json(validate=False)) for key, figure in drawn.items()},
+            heights={key: figure.layout.height or 0 for key, figure in drawn.items()},
+            project=project,
+            reader=READER.get(),
+            **data,
+        )
+    )
 
 
 @cache

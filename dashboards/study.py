@@ -14,6 +14,7 @@ from perflab.profiler.analysis.memory import MemoryCurve, memory_curve
 from perflab.profiler.analysis.ops import Ops, ops
 from perflab.profiler.analysis.outliers import OutlierStep, outlier_steps
 from perflab.profiler.analysis.parts import StepParts, loop_parts
+from perflab.profiler.analysis.ranks import Ranks, rank_of, ranks
 from perflab.profiler.analysis.steps import Step, steps
 from perflab.profiler.analysis.trees import TimeTree, TreeOf, time_tree
 from perflab.profiler.trace import Trace
@@ -93,6 +94,15 @@ class Study:
     @cached_property
     def convoys(self) -> Sequence[Convoy]:
         return convoys(self.trace)
+
+    @cached_property
+    def is_of_ranks(self) -> bool:
+        """Whether it is of more than one rank, which is known sooner than what these did."""
+        return len({rank_of(track) for track in self.trace.tracks} - {None}) > 1
+
+    @cached_property
+    def ranks(self) -> Ranks | None:
+        return ranks(self.trace)
 
     @cached_property
     def ops(self) -> Ops:

@@ -16,7 +16,7 @@ from perflab.profiler.analysis.steps import Step
 from perflab.profiler.analysis.trees import TREES, TreeOf
 from perflab.profiler.ceilings import Ceilings
 
-from . import blockmap, doctor, gil, graph, memory, operators, stepchoice, stepfigures
+from . import blockmap, doctor, gil, graph, memory, operators, ranks, stepchoice, stepfigures
 from . import lifetimes as lifetimes_figure
 from .cards import cards, findings
 from .errors import StepNotFound
@@ -25,6 +25,7 @@ from .study import Study, study
 from .views import TraceView
 
 ALIVE_LIMIT = 50
+ADVISED_AT_ONCE = 100_000  # slices; advice on more of them takes too long for a page to wait for it
 Figures = Mapping[str, go.Figure | None]
 
 
@@ -49,6 +50,7 @@ TABS = (
     Tab("memory", "Memory", "What needs the memory, and what stays?"),
     Tab("gil", "GIL", "Who held the GIL while others waited?"),
     Tab("steps", "Steps", "Which steps are slow, and what was different in them?"),
+    Tab("ranks", "Ranks", "Which rank keeps the others waiting?"),
     Tab("graph", "Graph", "Through which nodes does the backward pass of a step go?"),
     Tab("doctor", "Doctor", "What is odd in the file, and which numbers can be trusted?"),
 )
@@ -172,6 +174,27 @@ def steps_page(view: TraceView) -> str:
     return _page("steps", view, figures, steps=found.steps, outliers=stepfigures.outlier_rows(found.outliers))
 
 
+def ranks_page(view: TraceView) -> str:
+    """The ranks of a run beside each other, and how far apart they arrived at collectives."""
+    found = study(view.trace)
+    several, begin = found.ranks, found.span[0]
+    if several is None:
+        return _page("ranks", view, found=None, note="")
+    figures = {
+        "shares": ranks.shares_figure(several),
+        "skew": ranks.skew_figure(several, begin, f"/traces/{view.id}") if several.skews else None,
+    }
+    return _page(
+        "ranks",
+        view,
+        figures,
+        found=several,
+        note=ranks.note(several),
+        uncertainty=ranks.uncertainty(several),
+        apart=ranks.furthest(several, begin),
+    )
+
+
 def graph_page(view: TraceView) -> str:
     """The autograd graph of a step. Raises StepNotFound where the trace has not the one asked for."""
     found = study(view.trace)
@@ -207,13 +230,15 @@ def _page(name: str, view: TraceView, figures: Figures | None = None, **data: ob
     found = study(view.trace)
     return render(
         f"trace/{name}.html",
-        {key: figure.to_json(validate=False) for key, figure in (figures or {}).items() if figure is not None},
+        figures,
         section="Runs",
         project=view.run.project,
         view=view,
-        tabs=TABS,
+        tabs=[tab for tab in TABS if tab.name != "ranks" or name == "ranks" or found.is_of_ranks],
         tab=next(tab for tab in TABS if tab.name == name),
         cards=cards(found),
-        findings=findings(view.id, found.advice) if found.is_advised else None,
+        findings=findings(view.id, found.advice)
+        if found.is_advised or len(view.trace.slices) <= ADVISED_AT_ONCE
+        else None,
         **data,
     )

@@ -1,5 +1,6 @@
 """Numbers as people read them: durations, sizes, counts, ratios."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -58,6 +59,11 @@ def duration(ns: float | None) -> str:
     if scale.divisor == 1:
         return _minus(f"{ns:.0f} ns" if abs(ns) >= 10 or float(ns).is_integer() else f"{ns:.1f} ns")
     return _minus(f"{_three_digits(ns / scale.divisor)} {scale.unit}")
+
+
+def micro(text: str) -> str:
+    """A sentence of a report, which is plain ASCII, with microseconds as pages write them: `5 us` is `5 µs`."""
+    return re.sub(r"(?<=\d) us\b", " µs", text)
 
 
 def size(count: float | None) -> str:

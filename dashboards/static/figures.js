@@ -50,7 +50,6 @@ export function drawIn(element) {
   for (const div of element.querySelectorAll("[data-figure]")) {
     const figure = { div, ...JSON.parse(document.getElementById(div.dataset.figure).textContent) };
     figures.push(figure);
-    div.style.minHeight = `${figure.layout.height ?? 0}px`; // nothing moves when it is drawn
     nearing.observe(div);
   }
 }

@@ -46,7 +46,7 @@ PAGES = {
     **{
         f"{trace}-{tab or 'timeline'}": f"/traces/{number}{f'/{tab}' if tab else ''}"
         for trace, number in (("trace", 1), ("torch", 3), ("million", 4))
-        for tab in ("", "operators", "flame", "memory", "gil", "steps", "graph")
+        for tab in ("", "operators", "flame", "memory", "gil", "steps", "ranks", "graph")
     },
 }
 SHOWN = (

@@ -9,6 +9,7 @@ from perflab.dashboards.study import study
 from perflab.profiler.analysis.diff import TraceDiff, diff
 from perflab.profiler.analysis.groups import GroupBy
 from perflab.profiler.analysis.parts import StepParts
+from perflab.profiler.analysis.ranks import Ranks
 
 from ..access.needs import READS
 from .deps import NOT_FOUND, REFUSED, LabOf
@@ -31,6 +32,15 @@ def trace_steps(lab: LabOf, id: int, wants_csv: WantsCsv) -> list[StepParts] | R
     trace = lab.read_trace(id)
     found = list(study(trace).parts)
     return table_of(found) if wants_csv else found
+
+
+@router.get("/ranks", response_model=Ranks, responses=CSV | NOT_FOUND | REFUSED)
+def trace_ranks(lab: LabOf, id: int, wants_csv: WantsCsv) -> Ranks | Response:
+    """The ranks of a run in ns, their collectives, and how far their clocks agree; as CSV the ranks alone. There are
+    none in a trace of one rank."""
+    trace = lab.read_trace(id)
+    found = study(trace).ranks or Ranks((), (), (), None)
+    return table_of(found.uses) if wants_csv else found
 
 
 @router.get("/diff", response_model=TraceDiff, responses=CSV | NOT_FOUND | REFUSED)

@@ -62,6 +62,12 @@ def steps(lab: LabOf, id: int) -> str:
     return trace_pages.steps_page(_view(lab, id))
 
 
+@router.get("/ranks")
+def ranks(lab: LabOf, id: int) -> str:
+    """The ranks of a run, and who waits for whom."""
+    return trace_pages.ranks_page(_view(lab, id))
+
+
 @router.get("/graph")
 def graph(lab: LabOf, id: int, step: int | None = None) -> str:
     """The autograd graph of a step."""

@@ -16,6 +16,7 @@ from perflab.server.settings import Settings
 
 from .conftest import Watched, every_size, served
 from .measure_trace import training_run
+from .test_ranks import run_of_ranks
 
 TORCH = Path(__file__).parents[1] / "data/traces/torch_step.json"
 
@@ -53,21 +54,24 @@ def recorded(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def kinds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A lab with a trace that perflab recorded, one of torch, and one of many slices."""
+    """A lab with a trace that perflab recorded, one of torch, one of many slices, and one of three ranks."""
     folder = tmp_path_factory.mktemp("kinds")
-    own, large = folder / "own.json", folder / "large.json"
+    own, large, ranks = (folder / f"{name}.json" for name in ("own", "large", "ranks"))
     recorded(own)
     chrome.write(training_run(40), large)
     settings = Settings(lab=folder / "lab")
     lab = LocalLab.open(settings, create=True)
-    for path in (own, TORCH, large):
+    chrome.write(run_of_ranks(), ranks)
+    for path in (own, TORCH, large, ranks):
         lab.upload(path, Label(name=path.name, said=Origin(project="kinds", commit="0" * 40)))
     lab.close()
     yield from served(settings)
 
 
 @pytest.mark.parametrize(
-    ("trace", "mode"), [(1, "light"), (2, "dark"), (3, "light")], ids=["recorded", "torch", "large"]
+    ("trace", "mode"),
+    [(1, "light"), (2, "dark"), (3, "light"), (4, "dark")],
+    ids=["recorded", "torch", "large", "ranks"],
 )
 def test_every_tab_of_every_kind_of_trace_is_whole(kinds: str, browser: Browser, trace: int, mode: str) -> None:
     context = browser.new_context(color_scheme=mode)  # type: ignore[arg-type]
@@ -89,6 +93,18 @@ def test_findings_lead_to_their_evidence(lab: str, watched: Watched) -> None:
     link.click()
     expect(page.locator(".slice h3")).to_contain_text(name)
     assert asked(page)["find"] == name
+
+
+def test_the_ranks_lead_to_a_collective_on_the_timeline(kinds: str, browser: Browser) -> None:
+    watched = Watched(browser.new_page())
+    page = watched.visit(f"{kinds}/traces/4")
+    page.get_by_role("navigation", name="Parts of the trace").get_by_role("link", name="Ranks").click()
+    expect(page.locator("#ranks + .note")).to_contain_text("The others waited longest for rank 1")
+    page.get_by_role("link", name="on the timeline").first.click()
+    watched.settle()
+    assert (float(asked(page)["start"]), float(asked(page)["end"])) == (141_250, 228_750)
+    page.close()
+    assert watched.faults == []
 
 
 # ---- operators

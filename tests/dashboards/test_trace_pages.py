@@ -23,6 +23,7 @@ PAGES: dict[str, Callable[[TraceView], str]] = {
     "memory": trace_pages.memory_page,
     "gil": trace_pages.gil_page,
     "steps": trace_pages.steps_page,
+    "ranks": trace_pages.ranks_page,
     "graph": trace_pages.graph_page,
     "doctor": trace_pages.doctor_page,
 }
@@ -73,7 +74,8 @@ def test_the_timeline_says_what_is_there(large: Trace) -> None:
 def test_each_page_marks_its_tab_and_leads_to_the_others(name: str, training_trace: MakeTrace) -> None:
     html = PAGES[name](view_of(training_trace()))
     tabs = dict(re.findall(r'<a href="/traces/1(/\w+)?"( aria-current="page")? title="[^"]+\?">', html))
-    assert list(tabs) == ["", "/operators", "/flame", "/memory", "/gil", "/steps", "/graph", "/doctor"]
+    of_ranks = ["/ranks"] if name == "ranks" else []  # of one rank only the page itself has the tab
+    assert list(tabs) == ["", "/operators", "/flame", "/memory", "/gil", "/steps", *of_ranks, "/graph", "/doctor"]
     own = "" if name == "timeline" else f"/{name}"
     assert [path for path, current in tabs.items() if current] == [own]
 
@@ -92,18 +94,23 @@ def loop(steps: int = 4) -> Trace:
 
 def test_cards_say_where_the_time_goes_and_what_to_do() -> None:
     trace = loop()
-    before = trace_pages.steps_page(view_of(trace))
-    assert 'data-fragment="/traces/1/findings"' in before
-    found = words_of(trace_pages.findings_part(view_of(trace)))
     html = trace_pages.steps_page(view_of(trace))
     assert "data-fragment" not in html
     words = words_of(html)
-    assert found in words
+    assert words_of(trace_pages.findings_part(view_of(trace))) in words
     assert "step, median 1.00 ms" in words
     assert "forward 750 µs 75.0 %" in words and "waiting for data 250 µs 25.0 %" in words
     assert "250 µs Load data ahead the loop waits for its next batch for 250 µs of 1 ms a step (25%)" in words
     assert '<a href="/traces/1?step=0">step 0</a>' in html
     assert '<a href="/traces/1?find=aten%3A%3A%3Cmm%3E">aten::&lt;mm&gt;</a>' in html
+
+
+def test_what_to_do_comes_later_where_it_takes_long() -> None:
+    trace = large_trace(trace_pages.ADVISED_AT_ONCE + 20)
+    assert 'data-fragment="/traces/1/findings"' in trace_pages.steps_page(view_of(trace))
+    found = words_of(trace_pages.findings_part(view_of(trace)))
+    after = trace_pages.steps_page(view_of(trace))
+    assert "data-fragment" not in after and found in words_of(after)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ OPERATIONS = {
     "trace_diff",
     "trace_file",
     "trace_ops",
+    "trace_ranks",
     "trace_steps",
     "upload",
 }

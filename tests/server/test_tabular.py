@@ -3,7 +3,9 @@
 import csv
 import html
 import io
+import json
 import re
+import zipfile
 from pathlib import Path
 
 import httpx
@@ -94,6 +96,36 @@ def test_ops_and_steps(client: httpx.Client, filled: dict[str, int]) -> None:
     steps = table(client, f"/api/v1/traces/{filled['base']}/steps")
     assert [(step["number"], step["duration"]) for step in steps] == [("0", "120000"), ("1", "120000"), ("2", "120000")]
     assert [int(step["forward_ns"]) + int(step["idle_ns"]) for step in steps] == [120_000] * 3
+
+
+def test_a_trace_of_one_rank_has_no_ranks(client: httpx.Client, filled: dict[str, int]) -> None:
+    address = f"/api/v1/traces/{filled['base']}/ranks"
+    assert client.get(address).json() == {"uses": [], "kinds": [], "skews": [], "clock": None}
+    assert table(client, address) == []
+
+
+def test_the_ranks_of_a_run(client: httpx.Client, local: LocalLab, files: Files) -> None:
+    def arrived(rank: int, *starts: int) -> dict[str, object]:
+        name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+        events = [
+            {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": start, "dur": 100 * at + 90 - start}
+            for at, start in enumerate(starts)
+        ]
+        return {"distributedInfo": {"rank": rank}, "baseTimeNanoseconds": 0, "traceEvents": events}
+
+    archive = files.folder / "ranks.zip"
+    with zipfile.ZipFile(archive, "w") as written:
+        written.writestr("0.json", json.dumps(arrived(0, 10, 110, 210, 310)))
+        written.writestr("1.json", json.dumps(arrived(1, 50, 150, 250, 310)))
+    trace = local.upload(archive, Label(name=archive.name, said=Origin(project="demo", commit=BASE))).trace
+    ranks = table(client, f"/api/v1/traces/{trace}/ranks")
+    assert [(use["rank"], use["waited_ns"], use["delayed_ns"]) for use in ranks] == [
+        ("0", "120000", "0"),
+        ("1", "0", "120000"),
+    ]
+    whole = client.get(f"/api/v1/traces/{trace}/ranks").json()
+    assert [skew["skew_ns"] for skew in whole["skews"]] == [40_000, 40_000, 40_000, 0]
+    assert (whole["clock"]["method"], whole["clock"]["uncertainty_ns"]) == ("agreed", 0)
 
 
 def test_ops_are_grouped(client: httpx.Client, filled: dict[str, int]) -> None:
