@@ -17,8 +17,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Thread
@@ -40,6 +42,7 @@ KILL_EVERY_S = 3.0
 CLIENTS = 4
 COMMITS, BENCHMARKS, TRACES = 2_000, 50, 5_000
 SLICES = 1_000_000
+ANSWER_S = 120.0  # the longest that an answer is waited for
 MACHINE = Machine.of(name="load", cpu="A CPU", cores=2, os="Linux x86_64", python="CPython 3.11")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -49,51 +52,56 @@ def main() -> None:
     parser.add_argument("what", nargs="*", default=["uploads", "series", "trace"])
     parser.add_argument("--large", action="store_true", help="also a trace of ten million events")
     arguments = parser.parse_args()
-    figures: list[Figure] = []
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        if "uploads" in arguments.what:
-            figures += uploads(folder)
-        if "series" in arguments.what:
-            figures += series(folder)
-        if "trace" in arguments.what:
-            figures += trace(folder, arguments.large)
-    for what, value, unit, goal in figures:
-        print(f"{what:70} {value:10.1f} {unit:5} goal {goal:g}")
+    parts: dict[str, Callable[[Path], Iterator[Figure]]] = {
+        "uploads": uploads,
+        "series": series,
+        "trace": partial(trace, large=arguments.large),
+    }
+    if strange := set(arguments.what) - set(parts):
+        parser.error(f"there is no {', '.join(sorted(strange))}; name some of {', '.join(parts)}")
+    with TemporaryDirectory() as folder:
+        for name in arguments.what:
+            for what, value, unit, goal in parts[name](Path(folder)):
+                print(f"{what:70} {value:10.1f} {unit:5} goal {goal:g}", flush=True)
 
 
-def uploads(folder: Path) -> list[Figure]:
+def uploads(folder: Path) -> Iterator[Figure]:
     """Small uploads to two processes on PostgreSQL, while one of them or the worker is killed every few seconds."""
     with postgresql(durable=True) as database, _served(folder / "team", database, workers=2, queue=True) as served:
-        url, server, workers = served
-        sent: list[int] = []
-        retried: list[int] = []
+        sent: list[str] = []
+        retried: list[str] = []
         end = time.monotonic() + UPLOAD_S
-        threads = [Thread(target=_send, args=(url, number, end, sent, retried)) for number in range(CLIENTS)]
+        threads = [Thread(target=_send, args=(served.url, _results(at), end, sent, retried)) for at in range(CLIENTS)]
+        traces: list[str] = []
+        threads.append(Thread(target=_send, args=(served.url, _traces(), end, traces, retried)))
         for thread in threads:
             thread.start()
         kills = 0
         chance = random.Random(0)
         while (now := time.monotonic()) < end - 1:
             time.sleep(min(KILL_EVERY_S, end - 1 - now))
-            kills += _kill(server, workers, chance)
+            kills += served.kill_one(chance)
         for thread in threads:
             thread.join()
-        answer = httpx.post(
-            f"{url}/api/v1/sql", json={"query": "select count(*), count(distinct run) from results"}, timeout=120
+        kept, runs = _asked(served.url, "select count(*), count(distinct run) from results")
+        (kept_traces,) = _asked(served.url, "select count(*) from traces")
+        print(
+            f"{len(sent)} results and {len(traces)} traces uploaded, {len(retried)} sent again, {kills} processes "
+            f"killed; the lab has {runs} runs with results and {kept_traces} traces"
         )
-        (kept, runs), *_ = answer.raise_for_status().json()["rows"]
-        print(f"{len(sent)} uploads, {len(retried)} sent again, {kills} processes killed; the lab has {runs} runs")
-        return [
-            ("small uploads, 2 processes on PostgreSQL, killed at random", len(sent) / UPLOAD_S, "/s", 200),
-            ("of these lost or doubled", abs(kept - len(sent)), "", 0),
-        ]
+        yield "small uploads, 2 processes on PostgreSQL, killed at random", len(sent) / UPLOAD_S, "/s", 200
+        yield "  lost or doubled", abs(kept - len(sent)) + abs(kept_traces - len(traces)), "", 0
 
 
-def _send(url: str, client: int, end: float, sent: list[int], retried: list[int]) -> None:
-    number = 0
-    connection = httpx.Client(timeout=60)
-    while time.monotonic() < end:
+def _asked(url: str, query: str) -> list[Any]:
+    answer = httpx.post(f"{url}/api/v1/sql", json={"query": query}, timeout=ANSWER_S)
+    row: list[Any] = answer.raise_for_status().json()["rows"][0]
+    return row
+
+
+def _results(client: int) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Runs of one result, without end: the name of the file, its content, and what is said with it."""
+    for number in count():
         run = Run(
             project="load",
             commit=f"{number % COMMITS + 1:040x}",
@@ -102,67 +110,98 @@ def _send(url: str, client: int, end: float, sent: list[int], retried: list[int]
             created=START + timedelta(seconds=number),
             tool="load",
             results=(Result(Benchmark("step"), (client + number / 1e6 + 1e-9,)),),
-        ).to_json()
+        )
+        yield f"{client}-{number}.json", run.to_json(), {}
+
+
+def _traces() -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Traces of one slice, likewise."""
+    for number in count():
+        event = {"ph": "X", "cat": "cpu_op", "name": f"op {number}", "pid": 1, "tid": 1, "ts": 1, "dur": 1}
+        said = {"project": "load", "commit": f"{number % COMMITS + 1:040x}"}
+        yield f"trace-{number}.json", json.dumps({"traceEvents": [event]}), said
+
+
+def _send(
+    url: str, files: Iterator[tuple[str, str, dict[str, str]]], end: float, sent: list[str], retried: list[str]
+) -> None:
+    """Upload one file after the other, each until it is answered."""
+    connection = httpx.Client(timeout=ANSWER_S / 2)
+    for name, content, said in files:
+        if time.monotonic() > end:
+            break
         while True:
             try:
-                answer = connection.post(f"{url}/api/v1/uploads", files={"file": (f"{client}-{number}.json", run)})
+                answer = connection.post(f"{url}/api/v1/uploads", files={"file": (name, content)}, data=said)
             except httpx.TransportError:
                 connection.close()
-                connection = httpx.Client(timeout=60)
-                retried.append(number)
+                connection = httpx.Client(timeout=ANSWER_S / 2)
+                retried.append(name)
                 continue
             if answer.status_code != 503:
                 answer.raise_for_status()
                 break
-        sent.append(number)
-        number += 1
+        sent.append(name)
     connection.close()
 
 
-def _kill(server: subprocess.Popen[str], workers: list[subprocess.Popen[str]], chance: random.Random) -> int:
-    """Kill a process that serves, or the worker, which is then started again."""
-    serving = [int(pid) for pid in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
-    serving = [pid for pid in serving if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    if chance.random() < 0.3:
-        workers[-1].kill()
-        workers[-1].wait()
-        workers.append(subprocess.Popen(workers[-1].args, stdout=subprocess.DEVNULL, text=True))
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server's address and process, and the workers that were started, of which the last one lives."""
+
+    url: str
+    process: "subprocess.Popen[str]"
+    start_worker: Callable[[], "subprocess.Popen[str]"]
+    workers: "list[subprocess.Popen[str]]" = field(default_factory=list)
+
+    def kill_one(self, chance: random.Random) -> int:
+        """Kill a process that serves, which is then replaced, or the worker; how many were killed."""
+        if chance.random() < 0.3:
+            self.workers[-1].kill()
+            self.workers[-1].wait()
+            self.workers.append(self.start_worker())
+            return 1
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        serving = [pid for pid in map(int, children) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        if len(serving) < 2:  # the last one that was killed is not replaced yet
+            return 0
+        with suppress(ProcessLookupError):
+            os.kill(chance.choice(serving), signal.SIGKILL)
         return 1
-    if len(serving) < 2:  # the last one that was killed is not replaced yet
-        return 0
-    with suppress(ProcessLookupError):
-        os.kill(chance.choice(serving), signal.SIGKILL)
-    return 1
 
 
 @contextmanager
-def _served(
-    lab: Path, database: str | None, *, workers: int, queue: bool
-) -> Iterator[tuple[str, subprocess.Popen[str], list[subprocess.Popen[str]]]]:
-    if database is not None:
-        os.environ["PERFLAB_DATABASE_URL"] = database
-    serve = [*PERFLAB, "serve", "--lab", str(lab), "--port", "0", "--workers", str(workers), *(["--queue"] * queue)]
-    server = subprocess.Popen(serve, stdout=subprocess.PIPE, text=True)
-    readers = [subprocess.Popen([*PERFLAB, "worker", "--lab", str(lab)], stdout=subprocess.DEVNULL, text=True)] * queue
+def _served(lab: Path, database: str | None, *, workers: int, queue: bool) -> Iterator[Served]:
+    environment = os.environ | ({} if database is None else {"PERFLAB_DATABASE_URL": database})
+
+    def start(*arguments: str) -> "subprocess.Popen[str]":
+        command = [*PERFLAB, *arguments, "--lab", str(lab)]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+    server = start("serve", "--port", "0", "--workers", str(workers), *(["--queue"] * queue))
+    readers: list[subprocess.Popen[str]] = []
     try:
         assert server.stdout is not None
         url = re.findall("http://[^ ]+", server.stdout.readline())[0]
-        httpx.get(f"{url}/api/v1/projects", timeout=120)  # answered once a process is up
-        yield url, server, readers
+        httpx.get(f"{url}/api/v1/projects", timeout=ANSWER_S)  # answered once a process is up
+        if queue:
+            readers.append(start("worker"))
+        yield Served(url, server, partial(start, "worker"), readers)
     finally:
         for process in (server, *readers[-1:]):
             process.send_signal(signal.SIGINT)
-            process.wait()
-        os.environ.pop("PERFLAB_DATABASE_URL", None)
+            try:
+                process.wait(ANSWER_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
 
 
-def series(folder: Path) -> list[Figure]:
+def series(folder: Path) -> Iterator[Figure]:
     """The data of a series' page in a lab of 100,000 results and 5,000 traces."""
-    figures: list[Figure] = []
-    figures.append(("series of 2,000 commits, SQLite, p95", _series(folder / "series", None), "ms", 100))
+    yield "series of 2,000 commits, SQLite, p95", _series(folder / "series", None), "ms", 100
     with postgresql(durable=False) as database:
-        figures.append(("series of 2,000 commits, PostgreSQL, p95", _series(folder / "pg", database), "ms", 100))
-    return figures
+        yield "series of 2,000 commits, PostgreSQL, p95", _series(folder / "pg", database), "ms", 100
 
 
 def _series(lab: Path, database: str | None) -> float:
@@ -172,14 +211,13 @@ def _series(lab: Path, database: str | None) -> float:
     store = Store.open(Settings(lab, database_url=database), create=True)
     _fill(store)
     store.close()
-    with _served(lab, database, workers=1, queue=False) as (url, _, _), httpx.Client(timeout=60) as client:
-        names = [f"bench_{number % BENCHMARKS}" for number in range(100)]
+    with _served(lab, database, workers=1, queue=False) as served, httpx.Client(timeout=ANSWER_S) as client:
 
         def ask(name: str) -> None:
             query = {"project": "load", "benchmark": name}
-            client.get(f"{url}/api/v1/series", params=query).raise_for_status()
+            client.get(f"{served.url}/api/v1/series", params=query).raise_for_status()
 
-        return _p95([partial(ask, name) for name in names])
+        return _p95([partial(ask, f"bench_{number % BENCHMARKS}") for number in range(100)])
 
 
 def _fill(store: "Store") -> None:
@@ -216,24 +254,33 @@ def _fill(store: "Store") -> None:
         store.add(Arrival(**each, **name, summary=summary), lambda: None)
 
 
-def trace(folder: Path, large: bool) -> list[Figure]:
+def trace(folder: Path, *, large: bool) -> Iterator[Figure]:
     """A trace of a million events, from its file to what the pages ask."""
     file = folder / "trace.json"
     write_trace(file, SLICES)
     lab = folder / "traces"
     seconds, megabytes = _ingest(lab, file)
-    size = file.stat().st_size >> 20
-    figures: list[Figure] = [
-        (f"from file to queryable, {SLICES:,} events, {size} MB", seconds, "s", 6),
-        ("  memory of the worker", megabytes, "MB", 600),
-    ]
-    with _served(lab, None, workers=1, queue=False) as (url, _, _), httpx.Client(timeout=600) as client:
-        address = f"{url}/api/v1/traces/1/timeline"
-        end = SLICES * 1_000
+    yield f"from file to queryable, {SLICES:,} events, {file.stat().st_size >> 20} MB", seconds, "s", 6
+    yield "  memory of the worker", megabytes, "MB", 600
+    yield from _timeline(lab, SLICES)
+    if large:
+        file.unlink()
+        write_trace(file, 10 * SLICES)
+        seconds, megabytes = _ingest(folder / "large", file)
+        yield f"from file to queryable, {10 * SLICES:,} events", seconds, "s", 60
+        yield "  memory of the worker", megabytes, "MB", 1024
+        yield from _timeline(folder / "large", 10 * SLICES)
+
+
+def _timeline(lab: Path, slices: int) -> Iterator[Figure]:
+    """What the pages of a lab's only trace ask."""
+    with _served(lab, None, workers=1, queue=False) as served, httpx.Client(timeout=ANSWER_S) as client:
+        address = f"{served.url}/api/v1/traces/1/timeline"
+        end = slices * 1_000
         chance = random.Random(0)
 
-        def tile() -> None:
-            width = int(end * 10 ** -chance.uniform(0, 4))
+        def tile(least: float = 0, most: float = 4) -> None:
+            width = int(end * 10 ** -chance.uniform(least, most))
             start = chance.randrange(end - width + 1)
             query = {"start": start, "end": start + width, "width": 1_500}
             client.get(address, params=query).raise_for_status()
@@ -241,16 +288,10 @@ def trace(folder: Path, large: bool) -> list[Figure]:
         def table() -> None:
             client.get(f"{address}/totals", params={"start": 0, "end": end}).raise_for_status()
 
-        figures.append(("op table, cold", 1e3 * _time(table), "ms", 300))
-        figures.append(("op table, warm, p95", _p95([table] * 20), "ms", 50))
-        figures.append(("timeline of a range, p95", _p95([tile] * 100), "ms", 60))
-    if large:
-        file.unlink()
-        write_trace(file, 10 * SLICES)
-        seconds, megabytes = _ingest(folder / "large", file)
-        figures.append((f"{10 * SLICES:,} events", seconds, "s", 60))
-        figures.append(("  memory of the worker", megabytes, "MB", 1024))
-    return figures
+        yield "op table, cold", 1e3 * _time(table), "ms", 300
+        yield "op table, warm, p95", _p95([table] * 20), "ms", 50
+        yield "timeline of a range, p95", _p95([tile] * 100), "ms", 60
+        yield "  zoomed out: a third of the trace or more, p95", _p95([partial(tile, 0, 0.5)] * 50), "ms", 60
 
 
 def write_trace(path: Path, slices: int) -> None:

@@ -59,17 +59,20 @@ def ask(
             "tables": tables or {},
             "limits": asdict(limits),
         }
-        child = subprocess.Popen(
-            [sys.executable, "-P", "-m", __name__],  # of modules, none of the working directory
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            pass_fds=[descriptor for _, descriptor in files],
-        )
+        asked = Path(folder, "question.json")
+        asked.write_text(json.dumps(question))
+        with open(asked) as given:
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-m", __name__],  # of modules, none of the working directory
+                stdin=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[descriptor for _, descriptor in files],
+            )
         with child:
             try:
                 longest = limits.seconds + 2 * _GRACE_S + _READING_S * (1 + len(files))
-                said = _said(child, json.dumps(question).encode(), longest, stop or threading.Event())
+                said = _said(child, longest, stop or threading.Event())
             except subprocess.TimeoutExpired:
                 raise _late(limits) from None
             finally:
@@ -89,15 +92,13 @@ def _in_memory() -> str | None:
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
-def _said(child: "subprocess.Popen[bytes]", question: bytes, longest: float, stop: threading.Event) -> bytes:
+def _said(child: "subprocess.Popen[bytes]", longest: float, stop: threading.Event) -> bytes:
     """What the child says; raises TimeoutExpired, QuestionStopped."""
     end = time.monotonic() + longest
-    given: bytes | None = question
     while True:
         try:
-            return child.communicate(given, timeout=_LOOKS_S)[0]
+            return child.communicate(timeout=_LOOKS_S)[0]
         except subprocess.TimeoutExpired:
-            given = None  # what is left of it goes by itself
             if time.monotonic() > end:
                 raise
             if stop.is_set():

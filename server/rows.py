@@ -1,7 +1,7 @@
 """Makes the rows of an upload, while other processes may make the same ones."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,13 +9,15 @@ from sqlalchemy import Connection, Table, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from perflab.benchmarks.machine import Machine
-from perflab.benchmarks.result import Result
+from perflab.benchmarks.result import Benchmark, Result
 
 from . import tables as t
 from .arrival import Arrival
 from .schema import Upload
 
 _DIALECTS: dict[str, Any] = {"postgresql": postgresql, "sqlite": sqlite}
+_IDENTITY = ("name", "params", "unit", "direction")  # of a benchmark in its project
+_NAMES_AT_ONCE = 1_000  # databases limit the values of a statement
 
 
 def add_upload(connection: Connection, new: Arrival) -> Upload:
@@ -92,27 +94,42 @@ def _machine_id(connection: Connection, machine: Machine) -> int:
     return find_or_make(connection, t.machine, facts, fingerprint=machine.fingerprint)[0]
 
 
-def _add_results(connection: Connection, project: int, upload: int, results: Iterable[Result]) -> None:
-    rows = []
-    # In one order: two transactions that make the same benchmarks would else wait for each other.
-    for result in sorted(results, key=lambda result: result.benchmark.key):
-        benchmark = result.benchmark
-        rows.append(
-            {
-                "upload_id": upload,
-                "benchmark_id": id_of(
-                    connection,
-                    t.benchmark,
-                    project_id=project,
-                    name=benchmark.name,
-                    params=json.dumps(dict(benchmark.params), sort_keys=True),
-                    unit=benchmark.unit,
-                    direction=benchmark.direction,
-                ),
-                "samples": list(result.samples),
-                "sample_count": len(result.samples),
-                "minimum": min(result.samples),
-                "median": result.median,
-            }
-        )
+def _add_results(connection: Connection, project: int, upload: int, results: Sequence[Result]) -> None:
+    ids = _benchmark_ids(connection, project, [result.benchmark for result in results])
+    rows = [
+        {
+            "upload_id": upload,
+            "benchmark_id": ids[result.benchmark],
+            "samples": list(result.samples),
+            "sample_count": len(result.samples),
+            "minimum": min(result.samples),
+            "median": result.median,
+        }
+        for result in results
+    ]
     connection.execute(insert(t.result), rows)
+
+
+def _benchmark_ids(connection: Connection, project: int, benchmarks: Sequence[Benchmark]) -> dict[Benchmark, int]:
+    """The ids of benchmarks of a project; those that it has not are made."""
+    asked = {_identity(benchmark): benchmark for benchmark in benchmarks}
+    names = sorted({benchmark.name for benchmark in benchmarks})
+    columns = t.benchmark.c.id, *(t.benchmark.c[name] for name in _IDENTITY)
+    of_project = select(*columns).where(t.benchmark.c.project_id == project)
+    found = {}
+    for at in range(0, len(names), _NAMES_AT_ONCE):
+        query = of_project.where(t.benchmark.c.name.in_(names[at : at + _NAMES_AT_ONCE]))
+        for id, *identity in connection.execute(query):
+            if (benchmark := asked.get(tuple(identity))) is not None:
+                found[benchmark] = int(id)
+    # In one order: two transactions that make the same benchmarks would else wait for each other.
+    for identity in sorted(asked):
+        if asked[identity] not in found:
+            told = dict(zip(_IDENTITY, identity, strict=True))
+            found[asked[identity]] = id_of(connection, t.benchmark, project_id=project, **told)
+    return found
+
+
+def _identity(benchmark: Benchmark) -> tuple[str, ...]:
+    params = json.dumps(dict(benchmark.params), sort_keys=True)
+    return benchmark.name, params, benchmark.unit, benchmark.direction

@@ -177,6 +177,12 @@ def test_tables_without_rows_have_columns() -> None:
     assert (answer.columns, answer.rows) == (["name", "dirty"], [])
 
 
+def test_tables_larger_than_a_pipe_reach_the_process() -> None:
+    rows = 50_000
+    answer = ask("select count(*), sum(n) from numbers", tables={"numbers": {"n": list(range(rows))}})
+    assert answer.rows == [[rows, rows * (rows - 1) / 2]]
+
+
 @pytest.mark.parametrize("size", [3_000_000_000, 300_000_000])
 def test_what_duckdb_does_not_limit_is_stopped_with_its_process(size: int) -> None:
     # one constant, which is made before the question runs: neither an interrupt nor DuckDB's own limit applies
