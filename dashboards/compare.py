@@ -39,7 +39,7 @@ def bill(diff: TraceDiff) -> list[BillRow]:
                 around=around,
                 name=name,
                 share=share(line.ns, diff),
-                tone=_tone(line.ns, diff),
+                tone=tone(line.ns, diff),
                 left=round(100 * (zero if line.ns > 0 else zero - length), 2),
                 width=round(100 * length, 2),
             )
@@ -54,7 +54,7 @@ def zero(diff: TraceDiff) -> float:
     return round(100 * -low / (high - low or 1), 2)
 
 
-def _tone(ns: float, diff: TraceDiff) -> str:
+def tone(ns: float, diff: TraceDiff) -> str:
     if abs(ns) < NOTICEABLE * diff.base_step_ns:
         return ""
     return "worse" if ns > 0 else "better"
@@ -78,7 +78,7 @@ class DeltaRow:
 
 def rows(diff: TraceDiff) -> list[DeltaRow]:
     """Every op of either side, largest change of self time first."""
-    return [DeltaRow(op, share(op.self_ns, diff), _tone(op.self_ns, diff)) for op in diff.ops]
+    return [DeltaRow(op, share(op.self_ns, diff), tone(op.self_ns, diff)) for op in diff.ops]
 
 
 def share(ns: float, diff: TraceDiff) -> float | None:

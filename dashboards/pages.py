@@ -14,7 +14,7 @@ from perflab.profiler.memory_snapshot import Segment
 from perflab.profiler.replay import Replay
 from perflab.profiler.report.section import Section
 
-from . import blockmap, compare, headline, intervals, overlay, replay, series, strips, theme
+from . import blockmap, compare, headline, intervals, op_tree, overlay, replay, series, strips, theme
 from .access_views import SettingsView
 from .project_views import Event, GridView, OverviewView, ProjectRow, SeriesListView
 from .rendering import SECTIONS, STATES, render
@@ -109,6 +109,7 @@ def compare_page(view: CompareView) -> str:
         bill=compare.bill(diff) if diff else [],
         zero=compare.zero(diff) if diff else 0,
         deltas=compare.rows(diff) if diff else [],
+        tree=op_tree.rows(diff) if diff else [],
         different=[fact for fact in view.facts if fact.base != fact.head],
     )
 

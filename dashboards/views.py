@@ -219,7 +219,8 @@ class CompareView:
     """Two of a kind side by side; `diff` and `traces` are None where a side has no trace.
 
     `judged` is false where only traces are compared, so that nothing is said about benchmarks; `warnings` are
-    sentences that a reader must see first; `swapped` is the address of head and base the other way.
+    sentences that a reader must see first; `swapped` is the address of head and base the other way, `data` are names
+    and addresses of the page's tables.
     """
 
     base: Side
@@ -232,6 +233,7 @@ class CompareView:
     facts: Sequence[Fact] = ()
     warnings: Sequence[str] = ()
     swapped: str = ""
+    data: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -247,6 +247,14 @@ class LocalLab:
         first, second = ((side, self._store.details(side.project, side.sha)) for side in (base_commit, head_commit))
         return compare(first, second, options, self.read_trace)
 
+    def compare_runs(self, base: int, head: int, options: GateOptions = DEFAULTS) -> CommitComparison:
+        """As `compare`, of two runs alone."""
+        first, second = (
+            (Commit(project=detail.run.project, sha=detail.run.commit), [detail])
+            for detail in (self.run(base), self.run(head))
+        )
+        return compare(first, second, options, self.read_trace)
+
     def describe(self, project: str, facts: Sequence[CommitFacts]) -> int:
         return self._store.describe(project, facts)
 

@@ -1,6 +1,6 @@
 """Two traces of the same work: what one does more of, longer, or with more memory than the other."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -10,6 +10,7 @@ from ..trace import Int64s, Trace
 from .accounts import Account, account
 from .gil import wait_rows
 from .memory import memory_curve
+from .op_tree import ABSENT, OpTree, Path, Sums, op_tree
 from .ops import op_slices
 from .parts import WAITS
 from .paths import paths
@@ -21,8 +22,6 @@ GIL_WAIT, DATA_WAIT, SYNC = "GIL wait", "data wait", "device sync"
 _WORDS = {"gc": "garbage collection", "gil_wait": GIL_WAIT, "data_wait": DATA_WAIT, "sync": SYNC}
 
 Owner: TypeAlias = Literal["op", "wait", "outside", "others"]
-_Sums: TypeAlias = tuple[float, float, float, float, float]  # calls, ns, bytes, ns of waiting for the GIL, kernels
-_ABSENT: _Sums = (0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,7 @@ class TraceDiff:
     `ops` by falling difference in self time.
 
     `bill`: its lines add up to `step_ns`, the largest change first; those that change least are one line at its end.
+    `tree`: the same ops in those around them; its top and `beside` add up to the steps.
     """
 
     base_step_ns: float
@@ -86,6 +86,7 @@ class TraceDiff:
     gil_wait_ns_head: float
     bill: tuple[BillLine, ...]
     left_out: int = 0
+    tree: OpTree = field(default_factory=OpTree)
 
     @property
     def step_ns(self) -> float:
@@ -107,8 +108,8 @@ class _Side:
     step_ns: float
     gil_wait_ns: float
     peak_bytes: int
-    ops: dict[str, _Sums]
-    tree: dict[tuple[str, ...], _Sums]
+    ops: dict[str, Sums]
+    tree: dict[Path, Sums]
     beside: dict[str, float]  # ns that no op owns
 
 
@@ -120,7 +121,7 @@ def diff(base: Trace, head: Trace) -> TraceDiff:
     one, other = _side(base, kept[0]), _side(head, kept[1])
     deltas = []
     for name in dict.fromkeys((*one.ops, *other.ops)):
-        pairs = zip(one.ops.get(name, _ABSENT), other.ops.get(name, _ABSENT), strict=True)
+        pairs = zip(one.ops.get(name, ABSENT), other.ops.get(name, ABSENT), strict=True)
         deltas.append(OpDelta(name, *[number for pair in pairs for number in pair][:6]))
     deltas.sort(key=lambda delta: (-abs(delta.self_ns), delta.name))
     return TraceDiff(
@@ -133,13 +134,14 @@ def diff(base: Trace, head: Trace) -> TraceDiff:
         gil_wait_ns_head=other.gil_wait_ns,
         bill=tuple(_bill(one, other)),
         left_out=sum(map(len, both)) - sum(map(len, kept)),
+        tree=op_tree(one.tree, other.tree),
     )
 
 
 def _bill(base: _Side, head: _Side) -> list[BillLine]:
     lines = []
     for path in dict.fromkeys((*base.tree, *head.tree)):
-        before, after = base.tree.get(path, _ABSENT), head.tree.get(path, _ABSENT)
+        before, after = base.tree.get(path, ABSENT), head.tree.get(path, ABSENT)
         count, ns, size, waited, kernels = (b - a for a, b in zip(before, after, strict=True))
         name = " > ".join(path)
         lines.append(BillLine("op", name, ns, count, size, waited, kernels, before[0], after[0], before[1]))
@@ -184,7 +186,7 @@ def _side(trace: Trace, only: list[Step]) -> _Side:
     )
 
 
-def _sums(owned: Account, group: Int64s, counted: NDArray[np.bool_], steps: int) -> dict[int, _Sums]:
+def _sums(owned: Account, group: Int64s, counted: NDArray[np.bool_], steps: int) -> dict[int, Sums]:
     """Means over steps for each group of ops, of those that began in a step or own some of its time."""
     columns = owned.ops
     measures = (

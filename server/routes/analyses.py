@@ -1,6 +1,6 @@
 """What the pages of a trace show, as tables: its ops, its steps, what changed against another trace."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
@@ -45,8 +45,13 @@ def trace_ranks(lab: LabOf, id: int, wants_csv: WantsCsv) -> Ranks | Response:
 
 @router.get("/diff", response_model=TraceDiff, responses=CSV | NOT_FOUND | REFUSED)
 def trace_diff(
-    lab: LabOf, id: int, base: Annotated[int, Query(description="the trace to compare with")], wants_csv: WantsCsv
+    lab: LabOf,
+    id: int,
+    base: Annotated[int, Query(description="the trace to compare with")],
+    wants_csv: WantsCsv,
+    part: Annotated[Literal["bill", "ops", "tree"], Query(description="what is given as CSV")] = "bill",
 ) -> TraceDiff | Response:
-    """What changed in a step against another trace, op by op, and the bill of it; as CSV the bill alone."""
+    """What changed in a step against another trace: op by op, the bill of it, and the tree of ops; as CSV one part."""
     found = diff(lab.read_trace(base), lab.read_trace(id))
-    return table_of(found.bill) if wants_csv else found
+    tables = {"bill": found.bill, "ops": found.ops, "tree": found.tree.nodes}
+    return table_of(tables[part]) if wants_csv else found

@@ -1,4 +1,4 @@
-"""Two commits side by side."""
+"""Two commits or runs side by side."""
 
 from typing import Annotated
 
@@ -11,28 +11,33 @@ from ..access.needs import READS
 from ..errors import Refused
 from ..lab import DEFAULTS
 from ..schema import CommitComparison
+from .compare_views import RUN, number
 from .deps import AMBIGUOUS, NOT_FOUND, REFUSED, LabOf
 from .tabular import CSV, WantsCsv, table_of
 
 router = APIRouter(tags=["compare"], dependencies=[READS])
 
-Sha = Annotated[str, Query(description="At least the first 7 digits of a SHA")]
+Side = Annotated[str, Query(description="At least the first 7 digits of a SHA, or `run:` and its id")]
 
 
 @router.get("/compare", response_model=CommitComparison, responses=CSV | NOT_FOUND | AMBIGUOUS | REFUSED)
 def compare(
     lab: LabOf,
     wants_csv: WantsCsv,
-    base: Sha,
-    head: Sha,
+    base: Side,
+    head: Side,
     project: str | None = None,
     alpha: Annotated[float, Query(description="Chance that identical code fails")] = DEFAULTS.alpha,
     min_effect: Annotated[float, Query(description="Smallest share that matters: 0.05 is 5 %")] = DEFAULTS.min_effect,
     renamed: Annotated[str, Query(description="New names of benchmarks by their old ones, a JSON object")] = "{}",
 ) -> CommitComparison | Response:
-    """Judge the results of commit `head` against those of `base`, and compare one trace of each; as CSV the verdicts
-    alone."""
-    found = lab.compare(base, head, project, GateOptions(alpha, min_effect, _names(renamed)))
+    """Judge the results of commit or run `head` against those of `base`, and compare one trace of each; as CSV the
+    verdicts alone."""
+    options = GateOptions(alpha, min_effect, _names(renamed))
+    if RUN in (base[: len(RUN)], head[: len(RUN)]):
+        found = lab.compare_runs(number(base, RUN), number(head, RUN), options)
+    else:
+        found = lab.compare(base, head, project, options)
     return table_of(found.report.findings) if wants_csv else found
 
 

@@ -11,15 +11,16 @@ from perflab.dashboards import views
 from perflab.profiler.analysis.diff import diff
 from perflab.profiler.trace import Trace as FullTrace
 
-from ..compare import compare, representative
+from ..compare import representative
 from ..errors import NotFound, Refused
 from ..glances import Glances
-from ..lab import DEFAULTS, LocalLab
-from ..schema import Commit, CommitComparison, Run, RunDetail, Trace
+from ..lab import LocalLab
+from ..schema import CommitComparison, Run, RunDetail, Trace
 from . import views as run_views
 
 TRACE, RUN, MACHINE = "trace:", "run:", "machine:"
 KINDS = (TRACE, RUN, MACHINE)
+LONGEST_ID = 18  # digits
 SHORT_SHA = 8
 CHOICES = 200
 # What a trace says of itself and of nothing around it.
@@ -32,25 +33,41 @@ def comparison(lab: LocalLab, glances: Glances, base: str, head: str, project: s
     if len(kinds) > 1 or not (base and head):
         raise Refused("compare takes a base and a head of one kind: two commits, runs, machines or traces")
     asked = {"base": head, "head": base} | ({"project": project} if project else {})
-    return replace(_view(lab, glances, kinds.pop(), base, head, project), swapped=f"/compare?{urlencode(asked)}")
+    view = _view(lab, glances, kinds.pop(), base, head, project)
+    return replace(view, swapped=f"/compare?{urlencode(asked)}", data=_data(view, base, head, project))
+
+
+def _data(view: views.CompareView, base: str, head: str, project: str | None) -> list[tuple[str, str]]:
+    """Where the page's tables are had as data."""
+    links = []
+    if view.judged:
+        asked = {"base": base, "head": head} | ({"project": project} if project else {})
+        links.append(("Benchmarks", f"/api/v1/compare?{urlencode(asked)}"))
+    if view.diff:
+        address = f"/api/v1/traces/{view.head.trace}/diff?base={view.base.trace}&part="
+        links += [(name, address + part) for name, part in (("Bill", "bill"), ("Op tree", "tree"), ("Ops", "ops"))]
+    if not view.judged and view.verdicts:
+        links.append(("Runs", f"/api/v1/runs?{urlencode({'project': view.head.project, 'commit': view.head.commit})}"))
+    return links
 
 
 def _view(lab: LocalLab, glances: Glances, kind: str, base: str, head: str, project: str | None) -> views.CompareView:
     if kind == MACHINE:
         return _machines(lab, glances, base.removeprefix(kind), head.removeprefix(kind), project)
     if kind == TRACE:
-        return _traces(lab, _number(base, kind), _number(head, kind))
+        return _traces(lab, number(base, kind), number(head, kind))
     if kind == RUN:
-        return _runs(lab, lab.run(_number(base, kind)), lab.run(_number(head, kind)))
+        return _runs(lab, number(base, kind), number(head, kind))
     found = lab.compare(base, head, project)
     return _commits(lab, found, *(lab.details(found.project, sha) for sha in (found.base, found.head)))
 
 
-def _number(side: str, kind: str) -> int:
-    number = side.removeprefix(kind)
-    if not number.isdecimal():
+def number(side: str, kind: str) -> int:
+    """The id of a side of that kind, as `run:7` has it; raises Refused."""
+    id = side.removeprefix(kind)
+    if not side.startswith(kind) or not id.isdecimal() or len(id) > LONGEST_ID:
         raise Refused(f"{side} names no {kind[:-1]}: write {kind} and its number")
-    return int(number)
+    return int(id)
 
 
 def _commits(
@@ -87,11 +104,10 @@ def _values(details: Sequence[RunDetail]) -> dict[Benchmark, list[float]]:
     return found
 
 
-def _runs(lab: LocalLab, base: RunDetail, head: RunDetail) -> views.CompareView:
-    sides = [(Commit(project=detail.run.project, sha=detail.run.commit), [detail]) for detail in (base, head)]
-    found = compare(sides[0], sides[1], DEFAULTS, lab.read_trace)
-    view = _commits(lab, found, [base], [head])
-    return replace(view, base=_run_side(view.base, base.run), head=_run_side(view.head, head.run))
+def _runs(lab: LocalLab, base: int, head: int) -> views.CompareView:
+    sides = [lab.run(id) for id in (base, head)]
+    view = _commits(lab, lab.compare_runs(base, head), sides[:1], sides[1:])
+    return replace(view, base=_run_side(view.base, sides[0].run), head=_run_side(view.head, sides[1].run))
 
 
 def _run_side(side: views.Side, run: Run) -> views.Side:

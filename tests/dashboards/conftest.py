@@ -328,3 +328,15 @@ def watched(window: BrowserContext) -> Iterator[Watched]:
     yield watched
     watched.page.close()
     assert watched.faults == []
+
+
+def drop(page: Page, *files: tuple[str, str]) -> None:
+    """Drop files on the page."""
+    page.evaluate(
+        """(files) => {
+          const dataTransfer = new DataTransfer();
+          for (const [name, text] of files) dataTransfer.items.add(new File([text], name));
+          document.querySelector(".drop").dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true }));
+        }""",
+        files,
+    )

@@ -13,6 +13,7 @@ from perflab.dashboards import (
     intervals,
     lifetimes,
     memory,
+    op_tree,
     operators,
     overlay,
     series,
@@ -28,6 +29,7 @@ from perflab.profiler.analysis.gil import gil_waits
 from perflab.profiler.analysis.growth import Growth, Survivor
 from perflab.profiler.analysis.lifetimes import Lifetime, Lifetimes
 from perflab.profiler.analysis.memory import MemoryCurve, category_curves, memory_curve
+from perflab.profiler.analysis.op_tree import OpNode, OpTree
 from perflab.profiler.analysis.steps import Step, steps
 from perflab.profiler.builder import TraceBuilder
 from perflab.profiler.trace import Trace, Track
@@ -157,6 +159,33 @@ def test_the_bill_adds_up_to_the_change_of_the_step(training_trace: MakeTrace) -
         assert (row.left if row.line.ns > 0 else row.left + row.width) == pytest.approx(zero, abs=0.02)
         assert 0 <= row.left and row.left + row.width <= 100.02
     assert {row.delta.name: row.status for row in compare.rows(difference)}["one_hot"] == "new"
+
+
+def test_the_op_tree_is_open_where_it_changed(training_trace: MakeTrace) -> None:
+    nodes = (
+        OpNode("linear", 1, -1, 2, 2, 10, 10, 100, 180, 0, 0),
+        OpNode("mm", 2, 0, 2, 2, 80, 160, 80, 160, 0, 0),
+        OpNode("t", 2, 0, 2, 2, 10, 10, 10, 10, 0, 0),
+        OpNode("norm", 1, -1, 1, 1, 10, 10, 30, 31, 0, 0),
+        OpNode("sum", 2, 3, 0, 1, 20, 21, 20, 21, 0, 0),
+    )
+    lines = (BillLine("op", "linear > mm", 80), BillLine("outside", "outside of ops", -1, base_ns=70))
+    difference = TraceDiff(200, 280, (), 0, 0, 0, 0, lines, tree=OpTree(nodes))
+    rows = op_tree.rows(difference)
+    assert [(row.node.name, row.inner, row.open, row.hidden) for row in rows] == [
+        ("linear", True, True, False),
+        ("mm", False, False, False),
+        ("t", False, False, False),
+        ("norm", True, False, False),
+        ("sum", False, False, True),
+        ("outside of ops", False, False, False),
+    ]
+    assert [row.status for row in rows] == ["", "", "", "", "new", ""]
+    assert [row.tone for row in rows] == ["worse", "worse", "", "worse", "worse", "better"]
+    assert [(row.base_width, row.head_width) for row in rows[:1]] == [(35.71, 64.29)]
+    assert (rows[-1].node.base_total_ns, rows[-1].node.head_total_ns) == (70, 69)
+    real = op_tree.rows(diff(training_trace(), training_trace(slow=True, seed=2)))
+    assert {row.node.name for row in real if row.status == "new"} == {"one_hot"}
 
 
 def test_a_line_of_the_bill_names_its_op_before_those_around_it() -> None:

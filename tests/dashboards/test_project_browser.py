@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from perflab.server.settings import Settings
 
 from . import history
-from .conftest import Watched, every_size, served
+from .conftest import Watched, drop, every_size, served
 
 pytestmark = pytest.mark.browser
 TRACE = '{"traceEvents": [{"ph": "X", "name": "add", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 0, "dur": 5}]}'
@@ -68,18 +68,6 @@ def test_a_cell_leads_to_its_comparison(long_lab: str, watched: Watched) -> None
     page = watched.visit(f"{long_lab}/grid?project=trainer")
     page.locator("#grid tbody tr", has_text="test_optimizer").locator("td").last.click()
     page.wait_for_url(f"**/compare?project=trainer&base={history.sha(60)[:12]}&head={history.sha(99)}")
-
-
-def drop(page: Page, *files: tuple[str, str]) -> None:
-    """Drop files on the page."""
-    page.evaluate(
-        """(files) => {
-          const dataTransfer = new DataTransfer();
-          for (const [name, text] of files) dataTransfer.items.add(new File([text], name));
-          document.querySelector(".drop").dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true }));
-        }""",
-        files,
-    )
 
 
 @pytest.fixture

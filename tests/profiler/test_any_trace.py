@@ -71,6 +71,8 @@ def test_every_answer(seed: int) -> None:
     assert all(step.idle_ns >= 0 for step in found.steps)
     assert found.diff is not None
     assert sum(line.ns for line in found.diff.bill) == pytest.approx(found.diff.step_ns, abs=1e-6)
+    top = sum(node.total_ns for node in found.diff.tree.nodes if node.parent < 0)
+    assert top + sum(line.ns for line in found.diff.beside) == pytest.approx(found.diff.step_ns, abs=1e-6)
     owned = account(trace)
     assert sum(owned.waits.values()) + int(owned.self_ns.sum()) + owned.outside_ns == owned.total_ns
     assert owned.self_ns.min(initial=0) >= 0

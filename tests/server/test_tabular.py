@@ -143,6 +143,15 @@ def test_the_bill_of_two_traces(client: httpx.Client, filled: dict[str, int]) ->
     assert client.get(f"/api/v1/traces/{filled['head']}/diff", params={"base": 99}).status_code == 404
 
 
+def test_the_ops_and_the_op_tree_of_two_traces(client: httpx.Client, filled: dict[str, int]) -> None:
+    for part in ("ops", "tree"):
+        params = {"base": filled["base"], "format": "csv", "part": part}
+        response = client.get(f"/api/v1/traces/{filled['head']}/diff", params=params)
+        (matmul,) = [row for row in csv.DictReader(io.StringIO(response.text)) if row["name"] == "matmul"]
+        assert float(matmul["head_self_ns"]) - float(matmul["base_self_ns"]) == 50_000
+        assert ("parent" in matmul) == (part == "tree")
+
+
 def test_runs_and_results(client: httpx.Client, filled: dict[str, int]) -> None:
     runs = table(client, "/api/v1/runs")
     assert len(runs) == 4
