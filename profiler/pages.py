@@ -235,11 +235,15 @@ class _ArgJoin:
 
     def columns(self) -> Args:
         columns: Args = {}
+        alike: dict[tuple[int, ...], list[Int64s]] = defaultdict(list)  # a stranger's file may have thousands of keys
         for key in list(self._runs):
             pieces = [ArgColumn(run.rows.take(), run.values.take(), run.table) for run in self._runs.pop(key)]
             rows = pieces[0].rows if len(pieces) == 1 else np.concatenate([piece.rows for piece in pieces])
-            rows = next((other.rows for other in columns.values() if np.array_equal(other.rows, rows)), rows)
-            columns[key] = ArgColumn(rows, *joined_values(pieces))
+            known = alike[len(rows), *rows[:1].tolist(), *rows[-1:].tolist()]
+            same = next((other for other in known if np.array_equal(other, rows)), None)
+            if same is None:
+                known.append(rows)
+            columns[key] = ArgColumn(rows if same is None else same, *joined_values(pieces))
         return columns
 
 

@@ -31,6 +31,7 @@ _DAMAGE = (
     RuntimeError, OverflowError, IndexError,
 )  # fmt: skip
 GZIP, ZSTD, ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", (b"PK\x03\x04", b"PK\x05\x06")
+_SIP = 1 << 10  # bytes of zstd that are unpacked at once: 32 MiB of output at most, whatever they hold
 
 
 class Plain:
@@ -80,7 +81,7 @@ class Unpacker:
             raise TraceFormatError(f"{self.name}: it is packed {_LAYERS} times over; unpack it and give what is inside")
         if head.startswith(GZIP):
             yield from self._opened(name, Plain(self._limited(self._gunzip(plain))), layers - 1)
-        elif head.startswith(ZSTD):
+        elif len(head) >= 4 and _begins_zstd(head[:4]):
             yield from self._opened(name, Plain(self._limited(self._unzstd(plain))), layers - 1)
         elif head.startswith(ZIP):
             yield from self._zipped(plain, layers)
@@ -99,13 +100,16 @@ class Unpacker:
             yield piece
 
     def _gunzip(self, packed: Plain) -> Iterator[bytes]:
-        return self._decompress(packed, "gzip", lambda: _Gzip(), GZIP)
+        return self._decompress(packed, "gzip", lambda: _Gzip(), lambda head: GZIP.startswith(head[:2]))
 
     def _unzstd(self, packed: Plain) -> Iterator[bytes]:
-        return self._decompress(packed, "zstd", _zstd, ZSTD)
+        return self._decompress(packed, "zstd", _zstd, _begins_zstd)
 
-    def _decompress(self, packed: Plain, what: str, make: Callable[[], "_Gzip"], magic: bytes) -> Iterator[bytes]:
-        """Unpacks members one behind the other. Without a byte out of it, damaged data is refused."""
+    def _decompress(
+        self, packed: Plain, what: str, make: Callable[[], "_Gzip"], begins: Callable[[bytes], bool]
+    ) -> Iterator[bytes]:
+        """Unpacks members one behind the other, of which `begins` knows the first four bytes, or fewer. Without a byte
+        out of it, damaged data is refused."""
         member, at, produced = make(), 0, False
         for piece in packed:
             data: bytes = piece
@@ -125,7 +129,7 @@ class Unpacker:
                 if not member.ended:
                     break
                 rest = data.lstrip(b"\0")  # some tools fill the last block
-                if rest and not magic.startswith(rest[: len(magic)]):
+                if rest and not begins(rest[:4]):
                     self._findings.add("trailing", len(rest))
                     return
                 member, data = make(), rest
@@ -155,6 +159,8 @@ class Unpacker:
                 raise self._damaged("tar archive", error) from None
             for entry in entries:
                 pieces = self._member(partial(archive.extractfile, entry), "tar archive")
+                if entry.issparse():  # its holes are in no file
+                    pieces = self._limited(pieces)
                 yield from self._opened(entry.name, Plain(pieces), layers - 1)
 
     def _member(self, open_it: Callable[[], IO[bytes] | None], what: str) -> Iterator[bytes]:
@@ -211,17 +217,23 @@ class _Zstd(_Gzip):
         import zstandard
 
         self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+        self._rest = b""
         self.begun = False
 
     def unpack(self, data: bytes) -> Iterator[bytes]:
         import zstandard
 
         self.begun = True
-        try:
-            if out := self._frame.decompress(data):
+        for at in range(0, len(data), _SIP):
+            try:
+                out = self._frame.decompress(data[at : at + _SIP])
+            except zstandard.ZstdError as error:
+                raise ValueError(str(error)) from None
+            if out:
                 yield out
-        except zstandard.ZstdError as error:
-            raise ValueError(str(error)) from None
+            if self._frame.eof:
+                self._rest = self._frame.unused_data + data[at + _SIP :]
+                return
 
     @property
     def ended(self) -> bool:
@@ -229,7 +241,12 @@ class _Zstd(_Gzip):
 
     @property
     def unused(self) -> bytes:
-        return self._frame.unused_data
+        return self._rest
+
+
+def _begins_zstd(head: bytes) -> bool:
+    """Whether bytes, four or fewer, begin a frame of zstd: of data, or of something else that is passed over."""
+    return ZSTD.startswith(head) or (head[0] >> 4 == 5 and b"\x2a\x4d\x18".startswith(head[1:]))
 
 
 def _zstd() -> _Gzip:

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from perflab.profiler import TraceFormatError, importers
-from perflab.profiler.importers import Import
+from perflab.profiler.importers import Import, container
 
 SAMPLES = Path(__file__).parents[2] / "data" / "traces"
 
@@ -179,6 +179,9 @@ def test_metadata_of_any_kind() -> None:
 PLAIN = json.dumps([event("X", "a", 1, dur=1), event("X", "b", 3, dur=1)]).encode()
 
 
+NO_DATA = b"\x5e\x2a\x4d\x18\x03\0\0\0abc"  # a frame of zstd that is passed over: where to seek, as some tools write it
+
+
 def packed(kind: str, data: bytes) -> bytes:
     file = io.BytesIO()
     if kind == "zip":
@@ -195,10 +198,13 @@ def packed(kind: str, data: bytes) -> bytes:
         "gzip twice": lambda: gzip.compress(gzip.compress(data)),
         "zstd": lambda: zstandard.compress(data),
         "zstd frames": lambda: zstandard.compress(data[:20]) + zstandard.compress(data[20:]),
+        "zstd table": lambda: NO_DATA.join((b"", *map(zstandard.compress, (data[:20], data[20:])), b"")),
     }.get(kind, file.getvalue)()  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["gzip", "gzip members", "gzip twice", "zstd", "zstd frames", "zip", "tar"])
+@pytest.mark.parametrize(
+    "kind", ["gzip", "gzip members", "gzip twice", "zstd", "zstd frames", "zstd table", "zip", "tar"]
+)
 def test_what_packs_a_trace_is_taken_off(kind: str) -> None:
     found = load(packed(kind, PLAIN))
     assert names(found) == ["a", "b"]
@@ -249,6 +255,45 @@ def test_a_bomb_is_refused(kind: str) -> None:
     assert len(data) < 20_000
     with pytest.raises(TraceFormatError, match="it unpacks to more than 4 MiB"):
         importers.read(io.BytesIO(data), 4 << 20)
+
+
+def test_a_bomb_of_zstd_never_comes_whole() -> None:
+    data = zstandard.compress(bytes(256 << 20))
+    assert len(data) < container.PIECE  # it is one piece of the file
+    sizes = [len(out) for out in container._zstd().unpack(data)]
+    assert sum(sizes) == 256 << 20
+    assert max(sizes) <= 32 << 20
+
+
+def test_zstd_with_a_window_larger_than_128_mib_is_refused() -> None:
+    for log, is_read in ((27, True), (30, False)):
+        packer = zstandard.ZstdCompressor(compression_params=zstandard.ZstdCompressionParameters(window_log=log))
+        stream = packer.compressobj()
+        data = stream.compress(PLAIN) + stream.flush()
+        if is_read:
+            assert names(load(data)) == ["a", "b"]
+        else:
+            with pytest.raises(TraceFormatError, match="the zstd data is damaged"):
+                load(data)
+
+
+def test_holes_of_a_sparse_file_in_a_tar_are_counted() -> None:
+    entry = tarfile.TarInfo("trace.json")
+    entry.type, entry.size = tarfile.GNUTYPE_SPARSE, 512
+    header = bytearray(entry.tobuf(tarfile.GNU_FORMAT))
+    header[386:398], header[398:410] = b"%011o " % 0, b"%011o " % 512  # the first piece: at 0, of 512 bytes
+    header[483:495] = b"%011o " % (1 << 30)  # how large it is with its holes
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    data = bytes(header) + PLAIN.ljust(512) + bytes(1024)
+    with pytest.raises(TraceFormatError, match="it unpacks to more than 4 MiB"):
+        importers.read(io.BytesIO(data), 4 << 20)
+
+
+def test_as_many_arguments_as_events() -> None:
+    found = load([event("X", "a", number, dur=1, args={f"key {number}": number}) for number in range(3000)])
+    assert len(found.trace.slice_args) == 3000
+    assert found.trace.args_of(2999) == {"key 2999": 2999}
 
 
 def test_tools_that_say_they_dropped_events() -> None:
