@@ -165,6 +165,27 @@ bool normalise(const Call& c, int weight) {
 bool layer_norm(const Call& c) { return normalise(c, 1); }
 bool layer_norm_input_grad(const Call& c) { return normalise(c, 2); }
 
+int64_t attribute(const Call& c, const char* name) {
+  for (const auto& a : c.op.attrs)
+    if (a.name == name) return c.attrs.v[a.at];
+  return 0;
+}
+
+bool running(const Call& c) {
+  if (!c.in[0]->device) return false;
+  const Array a = packed(*c.in[0]);
+  const int axis = axis_of(a, attribute(c, "axis"));
+  kernels::Scan p{};
+  p.out = c.out->data, p.in = a.data;
+  p.length = a.ndim ? a.shape[axis] : 1, p.inner = 1;
+  for (int i = axis + 1; i < a.ndim; ++i) p.inner *= a.shape[i];
+  p.rows = p.length ? a.numel / p.length : 0;
+  p.reverse = attribute(c, "reverse") != 0, p.exclusive = attribute(c, "exclusive") != 0;
+  p.largest = attribute(c, "largest") != 0;
+  if (p.rows) c.gpu.send_blocks(c.function, p.rows, p.length, &p);
+  return true;
+}
+
 // --- indices
 
 struct Choice {
@@ -238,6 +259,10 @@ Arrange arrangement(const Op& op) {
                                                                    {"log_softmax", softmax},
                                                                    {"layer_norm", layer_norm},
                                                                    {"layer_norm_input_grad", layer_norm_input_grad},
+                                                                   {"running_sum", running},
+                                                                   {"running_product", running},
+                                                                   {"running_logsumexp", running},
+                                                                   {"running_extremum", running},
                                                                    {"take", take},
                                                                    {"take_along", take_along},
                                                                    {"take_grad", take_grad},

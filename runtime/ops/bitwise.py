@@ -1,5 +1,7 @@
 """Bits of integers, and logic, element by element; no gradients."""
 
+from typing import Any
+
 from ..registry import pointwise
 
 
@@ -63,6 +65,11 @@ def bitwise_right_shift(xp, a, b):
     return xp.right_shift(a, b)
 
 
+def _truth(a: Any) -> Any:
+    """For NumPy's logical functions, which CuPy has not of complex numbers."""
+    return a != 0 if a.dtype.kind == "c" else a
+
+
 @pointwise(source="{a} && {b}", dtype="bool", kinds="bifc")
 def logical_and(xp, a, b):
     """Whether both differ from 0.
@@ -70,7 +77,7 @@ def logical_and(xp, a, b):
     >>> logical_and(tensor([True, True]), tensor([True, False])).tolist()
     [True, False]
     """
-    return xp.logical_and(a, b)
+    return xp.logical_and(_truth(a), _truth(b))
 
 
 @pointwise(source="{a} || {b}", dtype="bool", kinds="bifc")
@@ -80,7 +87,7 @@ def logical_or(xp, a, b):
     >>> logical_or(tensor([False, True]), tensor([False, False])).tolist()
     [False, True]
     """
-    return xp.logical_or(a, b)
+    return xp.logical_or(_truth(a), _truth(b))
 
 
 @pointwise(source="({a} != 0) != ({b} != 0)", dtype="bool", kinds="bifc")
@@ -90,7 +97,7 @@ def logical_xor(xp, a, b):
     >>> logical_xor(tensor([True, True]), tensor([True, False])).tolist()
     [False, True]
     """
-    return xp.logical_xor(a, b)
+    return xp.logical_xor(_truth(a), _truth(b))
 
 
 @pointwise(source="!{a}", dtype="bool", kinds="bifc")
@@ -100,4 +107,4 @@ def logical_not(xp, a):
     >>> logical_not(tensor([True, False])).tolist()
     [False, True]
     """
-    return xp.logical_not(a)
+    return xp.logical_not(_truth(a))

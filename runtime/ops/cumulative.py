@@ -31,13 +31,14 @@ class Extrema(NamedTuple):
     indices: Any
 
 
-def _running(xp: Any, ufunc: Any, a: Any, axis: int, reverse: bool, exclusive: bool = False) -> Any:
+def _running(xp: Any, ufunc: Any, a: Any, axis: int, reverse: bool, exclusive: bool = False, none: int = 0) -> Any:
+    """none: what no elements make."""
     if a.ndim == 0:
-        return xp.full_like(a, ufunc.identity) if exclusive else a
+        return xp.full_like(a, none) if exclusive else a
     if reverse:
-        return xp.flip(_running(xp, ufunc, xp.flip(a, axis), axis, False, exclusive), axis)
+        return xp.flip(_running(xp, ufunc, xp.flip(a, axis), axis, False, exclusive, none), axis)
     if exclusive and a.shape[axis]:  # each place holds the element before it
-        shifted, along = xp.full_like(a, ufunc.identity), (slice(None),) * (axis % a.ndim)
+        shifted, along = xp.full_like(a, none), (slice(None),) * (axis % a.ndim)
         shifted[(*along, slice(1, None))] = a[(*along, slice(-1))]
         a = shifted
     return ufunc.accumulate(a, axis, dtype=a.dtype)
@@ -89,7 +90,7 @@ def running_product(xp, a, *, axis: int, reverse: bool = False, exclusive: bool 
     >>> running_product(tensor([1.0, 2.0, 3.0]), axis=0).tolist()
     [1.0, 2.0, 6.0]
     """
-    return _running(xp, xp.multiply, a, axis, reverse, exclusive)
+    return _running(xp, xp.multiply, a, axis, reverse, exclusive, none=1)
 
 
 @running_product.vjp

@@ -50,7 +50,8 @@ def cholesky(xp, a, *, upper: bool = False):
     >>> cholesky(tensor([[4.0, 0.0], [0.0, 9.0]])).tolist()
     [[2.0, 0.0], [0.0, 3.0]]
     """
-    return xp.linalg.cholesky(_hermitian(xp, a), upper=upper)
+    lower = xp.linalg.cholesky(_hermitian(xp, a))
+    return xp.conj(xp.swapaxes(lower, -1, -2)) if upper else lower
 
 
 @cholesky.vjp

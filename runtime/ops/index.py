@@ -26,6 +26,21 @@ def checked(xp: Any, indices: Any, shape: tuple[int, ...], axis: int, from_end: 
     return indices
 
 
+def added_at(xp: Any, out: Any, key: Any, values: Any) -> None:
+    """out[key] += values, where a place that is named twice is added to twice. CuPy adds neither complex numbers nor
+    those of less than 32 bits.
+    """
+    if out.dtype.kind == "c":
+        added_at(xp, out.real, key, values.real)
+        added_at(xp, out.imag, key, values.imag)
+    elif out.dtype.kind in "biu" and out.dtype.itemsize < 4:
+        wide = out.astype(xp.int32)
+        xp.add.at(wide, key, values)
+        out[...] = wide
+    else:
+        xp.add.at(out, key, values)
+
+
 _ROWS = np.array([2, 0, 0, -1])
 
 
@@ -86,7 +101,7 @@ def take_grad(xp, a, like: Spec, indices: Indices, *, axis: int):
     out = xp.zeros(like.shape, a.dtype)
     axis %= like.ndim
     flat = a.reshape(*like.shape[:axis], math.prod(indices.shape), *like.shape[axis + 1 :])
-    xp.add.at(xp.moveaxis(out, axis, 0), indices.reshape(-1), xp.moveaxis(flat, axis, 0))
+    added_at(xp, xp.moveaxis(out, axis, 0), indices.reshape(-1), xp.moveaxis(flat, axis, 0))
     return out
 
 
@@ -97,7 +112,8 @@ def _(ct, indices, *, axis):
 
 def along(xp: Any, shape: tuple[int, ...], indices: Any, axis: int, from_end: bool = True) -> tuple[Any, ...]:
     """The key of the elements at each row's own indices along an axis."""
-    places = list(xp.indices(indices.shape, sparse=True))
+    ndim = indices.ndim
+    places: list[Any] = [xp.arange(n).reshape((-1,) + (1,) * (ndim - 1 - i)) for i, n in enumerate(indices.shape)]
     if places:
         places[axis] = checked(xp, indices, shape, axis, from_end)
     return tuple(places)
@@ -151,7 +167,7 @@ def take_along_grad(xp, a, like: Spec, indices: Indices, *, axis: int):
     [[0.0, 2.0]]
     """
     out = xp.zeros(like.shape, a.dtype)
-    xp.add.at(out, along(xp, out.shape, indices, axis), a)
+    added_at(xp, out, along(xp, out.shape, indices, axis), a)
     return out
 
 
@@ -197,9 +213,9 @@ def _add_at(xp: Any, out: Any, indices: Any, axes: tuple[int, ...], values: Any)
         for index, n in zip(indices, out.shape, strict=True):
             flat = flat * n + xp.where(index < 0, index + n, index)
         whole = xp.ascontiguousarray(xp.broadcast_to(values, flat.shape)).reshape(-1)
-        xp.add.at(out.reshape(-1), flat.reshape(-1), whole)
+        added_at(xp, out.reshape(-1), flat.reshape(-1), whole)
     else:
-        xp.add.at(out, key, values)
+        added_at(xp, out, key, values)
 
 
 _PLACES = np.array([[1, 0, -1], [2, 2, 0]])

@@ -11,7 +11,7 @@ from ..registry import composite, primitive
 from ..spec import Indices, Spec
 from .axes import broadcast_shapes, broadcast_tensors
 from .cast import assign
-from .index import along, put_at, take_along
+from .index import added_at, along, put_at, take_along
 from .part import place, window
 from .pointwise import where
 from .reduce import sum
@@ -53,7 +53,7 @@ def put_along(xp, a, index: Indices, values, *, axis: int, accumulate: bool = Fa
     """
     key = along(xp, a.shape, index, axis, from_end=False)
     if accumulate:
-        xp.add.at(a, key, values)
+        added_at(xp, a, key, values)
     else:
         a[key] = values
     return a

@@ -40,38 +40,41 @@ def _(ct, a):
     return ct * derivative_of_lgamma(a, n=0)
 
 
-def _far(x: Any, n: int) -> Any:
+def _far(xp: Any, x: Any, n: int) -> Any:
     """The n-th derivative of digamma at x of 16 + n or more (Abramowitz and Stegun, 6.3.18 and 6.4.11)."""
     if n == 0:
         tail = sum(b / (2 * k * x ** (2 * k)) for k, b in enumerate(_BERNOULLI, 1))
-        return np.log(x) - 0.5 / x - tail
+        return xp.log(x) - 0.5 / x - tail
     weights = (b * math.factorial(2 * k + n - 1) / math.factorial(2 * k) for k, b in enumerate(_BERNOULLI, 1))
     terms = (weight / x ** (2 * k) for k, weight in enumerate(weights, 1))
     return (-1) ** (n + 1) * (math.factorial(n - 1) + math.factorial(n) / (2 * x) + sum(terms)) / x**n
 
 
-def _beyond_half(x: Any, n: int) -> Any:
+def _beyond_half(xp: Any, x: Any, n: int) -> Any:
     """The same at x of 1/2 or more, carried there by psi(x + 1) = psi(x) + 1 / x."""
-    near = np.zeros_like(x)
+    near = xp.zeros_like(x)
     for _ in range(16 + n):
         small = x < 16 + n
-        near = np.where(small, near + np.where(small, x, 1) ** (-n - 1.0), near)
-        x = np.where(small, x + 1, x)
-    return _far(x, n) - (-1) ** n * math.factorial(n) * near
+        near = xp.where(small, near + xp.where(small, x, 1) ** (-n - 1.0), near)
+        x = xp.where(small, x + 1, x)
+    return _far(xp, x, n) - (-1) ** n * math.factorial(n) * near
 
 
-def _polygamma(a: Any, n: int) -> Any:
-    x = np.asarray(a, np.float64)
+def _polygamma(xp: Any, a: Any, n: int) -> Any:
+    x = xp.asarray(a, xp.float64)
     # Mirrored at 1/2: psi(x) = psi(1 - x) - pi cot(pi x). The derivatives of the cotangent c are polynomials in c.
     powers = np.polynomial.Polynomial([0, 1])
     for _ in range(n):
         powers = -np.polynomial.Polynomial([1, 0, 1]) * powers.deriv()
-    turned = np.pi * (x - np.round(x))  # tan has the period 1 of pi x, and keeps its digits near 0
-    mirrored = (-1) ** n * _beyond_half(1 - x, n) - np.pi ** (n + 1) * powers(1 / np.tan(turned))
-    found = np.where(x < 0.5, mirrored, _beyond_half(x, n))
-    pole = (x <= 0) & (x == np.round(x))
-    at_pole = np.inf if n % 2 else np.where(x == 0, np.copysign(np.inf, -x), np.nan)
-    return np.where(pole, at_pole, found)
+    turned = math.pi * (x - xp.round(x))  # tan has the period 1 of pi x, and keeps its digits near 0
+    cotangent, turns = 1 / xp.tan(turned), 0.0
+    for factor in powers.coef[::-1].tolist():
+        turns = turns * cotangent + factor
+    mirrored = (-1) ** n * _beyond_half(xp, 1 - x, n) - math.pi ** (n + 1) * turns
+    found = xp.where(x < 0.5, mirrored, _beyond_half(xp, x, n))
+    pole = (x <= 0) & (x == xp.round(x))
+    at_pole = xp.inf if n % 2 else xp.where(x == 0, xp.copysign(xp.inf, -x), xp.nan)
+    return xp.where(pole, at_pole, found)
 
 
 @primitive(
@@ -90,7 +93,7 @@ def derivative_of_lgamma(xp, a, *, n: int):
     >>> derivative_of_lgamma(tensor([1.0]), n=0).tolist()
     [-0.5772156715393066]
     """
-    return xp.asarray(_polygamma(a, n), a.dtype)
+    return xp.asarray(_polygamma(xp, a, n), a.dtype)
 
 
 @derivative_of_lgamma.vjp

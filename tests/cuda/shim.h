@@ -35,6 +35,16 @@ inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b)
   return static_cast<unsigned long long>(static_cast<unsigned __int128>(a) * b >> 64);
 }
 template <class T>
+inline T erfinv(T y) {  // by bisection
+  if (!(std::abs(y) < 1)) return std::abs(y) == 1 ? y / T(0) : T(NAN);
+  double low = -7, high = 7;
+  for (int i = 0; i < 70; ++i) {
+    const double middle = (low + high) / 2;
+    (erf(middle) < y ? low : high) = middle;
+  }
+  return static_cast<T>((low + high) / 2);
+}
+template <class T>
 inline T atomicAdd(T* at, T x) {
   const T before = *at;
   *at += x;

@@ -53,6 +53,15 @@ class Rows(ctypes.Structure):
     )
 
 
+class Scan(ctypes.Structure):
+    _fields_ = (
+        ("out", pointer),
+        ("in_", pointer),
+        *((name, i64) for name in ("rows", "length", "inner")),
+        *((name, i32) for name in ("reverse", "exclusive", "largest", "padding")),
+    )
+
+
 class Indexed(ctypes.Structure):
     _fields_ = (
         ("w", Walk),

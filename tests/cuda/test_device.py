@@ -63,6 +63,47 @@ def test_every_op_that_has_a_kernel_gives_what_it_gives_on_the_cpu(fake_driver: 
     assert cases > 1500 and launches > 2 * cases
 
 
+# Dtypes of every kind, for which most ops have no kernel of ours: their bodies run.
+BODIES = """
+import numpy as np
+from perflab.runtime.promotion import finfo
+from perflab.runtime.registry import OPS
+from perflab.runtime.testing.devices import moves
+from perflab.runtime.testing.inputs import call, fill, tensors
+from perflab.runtime.testing.values import defined
+
+def same(op, sample, dtype):
+    arrays = fill(op, sample, dtype)
+    if not defined(op, arrays):
+        return False
+    wanted = call(op, sample, tensors(arrays))
+    found = call(op, sample, [t.to("cuda") for t in tensors(arrays)], "cuda")
+    for want, got in zip(wanted, found, strict=True):
+        assert got.device == "cuda:0" and got.dtype is want.dtype and got.shape == want.shape, op.name
+        eps = finfo(want.dtype).eps if want.dtype.kind in "fc" else 0
+        a, b = (x.detach().cpu() for x in (got, want))
+        if want.dtype in (rt.float16, rt.bfloat16):
+            a, b = a.to(rt.float64), b.to(rt.float64)
+        loose = (16 if want.dtype.itemsize == 2 else 256) * eps
+        np.testing.assert_allclose(a.numpy(), b.numpy(), loose, loose, err_msg=f"{op.name} {dtype.name} {sample}")
+    return True
+
+cases = {}
+for op in OPS.values():
+    for name in () if moves(op) else ("bool", "uint8", "int64", "float16", "bfloat16", "float32", "complex64"):
+        dtype = getattr(rt, name)
+        if dtype.kind in op.kinds:
+            cases[op.name] = cases.get(op.name, 0) + sum(same(op, sample, dtype) for sample in op.samples)
+told = [sum(cases.values()), [name for name, count in cases.items() if not count]]
+"""
+
+
+def test_every_op_gives_what_it_gives_on_the_cpu(fake_driver: Path, shim: Shim) -> None:
+    """Over what CuPy takes: see fake_cupy.py."""
+    cases, untried = run(fake_driver, WITH_CUPY + BODIES, shim)
+    assert cases > 4000 and not untried
+
+
 def test_ops_return_before_the_kernel_ends(fake_driver: Path, shim: Shim) -> None:
     told = run(
         fake_driver,

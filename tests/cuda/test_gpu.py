@@ -6,7 +6,7 @@ import pytest
 
 from perflab import runtime as rt
 
-from .test_device import SWEEP, TRAINING
+from .test_device import BODIES, SWEEP, TRAINING
 
 pytestmark = pytest.mark.cuda
 
@@ -20,6 +20,11 @@ def told(program: str) -> Any:
 def test_every_op_that_has_a_kernel_gives_what_it_gives_on_the_cpu() -> None:
     cases, _ = told(SWEEP)
     assert cases > 1500
+
+
+def test_every_op_gives_what_it_gives_on_the_cpu() -> None:
+    cases, _ = told(BODIES)
+    assert cases > 4000
 
 
 def test_a_model_learns_as_on_the_cpu() -> None:

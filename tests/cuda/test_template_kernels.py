@@ -15,7 +15,7 @@ from perflab.runtime.spec import DType, float32, float64
 from perflab.runtime.testing.inputs import fill
 from perflab.runtime.testing.values import reference
 
-from .shim import MAX_DIM, Foreach, Indexed, Pointwise, Reduce, Rows, Shim, i32, i64, walk
+from .shim import MAX_DIM, Foreach, Indexed, Pointwise, Reduce, Rows, Scan, Shim, i32, i64, walk
 from .test_pointwise_kernels import check
 
 Array = np.ndarray[Any, Any]
@@ -125,6 +125,45 @@ def test_layer_norm(name: str, shim: Shim) -> None:
         np.testing.assert_allclose(
             out.astype(float), want.astype(float), atol=2e-2 if dtype.itemsize == 2 else 1e-5, rtol=1e-2
         )
+
+
+def scan(shim: Shim, name: str, a: Array, out: Array, axis: int, **options: int) -> None:
+    inner = int(np.prod(a.shape[axis + 1 :]))
+    p = Scan(out.ctypes.data, a.ctypes.data, a.size // a.shape[axis], a.shape[axis], inner)
+    for option, value in options.items():
+        setattr(p, option, value)
+    shim.run(name, p, blocks=2, threads=8)
+
+
+@pytest.mark.parametrize("reverse", [0, 1])
+@pytest.mark.parametrize("exclusive", [0, 1])
+def test_running_sums_of_rows_longer_than_a_block(reverse: int, exclusive: int, shim: Shim) -> None:
+    a = np.random.default_rng(0).integers(1, 4, (3, 37, 2)).astype(np.float64)
+    turned = a[:, ::-1] if reverse else a
+    sums, products = np.cumsum(turned, 1), np.cumprod(turned, 1)
+    if exclusive:
+        sums, products = sums - turned, products / turned
+    for name, want in (("running_sum", sums), ("running_product", products)):
+        out = np.zeros_like(a)
+        scan(shim, f"{name}_float64", a, out, 1, reverse=reverse, exclusive=exclusive)
+        np.testing.assert_allclose(out, want[:, ::-1] if reverse else want, rtol=1e-12)
+
+
+def test_running_logsumexp_keeps_infinities_and_nan(shim: Shim) -> None:
+    a = np.array([[-np.inf, -np.inf, 800.0, 800.0, -800.0], [np.inf, 0.0, np.inf, np.nan, 1.0]])
+    out = np.zeros_like(a)
+    scan(shim, "running_logsumexp_float64", a, out, 1)
+    both = 800 + np.log(2)
+    np.testing.assert_allclose(out, [[-np.inf, -np.inf, 800, both, both], [*[np.inf] * 3, np.nan, np.nan]])
+
+
+def test_the_last_place_of_equal_extrema_so_far_and_of_nan(shim: Shim) -> None:
+    a = np.array([2, 1, 2, 3, 0, 3, np.nan, 9, np.nan, 9, 0, -1], np.float32)
+    out = np.zeros(a.size, np.int64)
+    scan(shim, "running_extremum_float32", a, out, 0, largest=1)
+    assert out.tolist() == [0, 0, 2, 3, 3, 5, 6, 6, 8, 8, 8, 8] == tensor(a).cummax(0).indices.tolist()
+    scan(shim, "running_extremum_float32", a, out, 0, largest=0)
+    assert out.tolist() == [0, 1, 1, 1, 4, 4, 6, 6, 8, 8, 8, 8] == tensor(a).cummin(0).indices.tolist()
 
 
 def indexed(values: Array, indices: Array, elements: Array, axis: int, from_end: bool = True) -> tuple[Indexed, Array]:

@@ -47,6 +47,13 @@ struct Rows {
   double eps;
 };
 
+struct Scan {
+  void* out;
+  const void* in;
+  i64 rows, length, inner;  // as in Rows
+  i32 reverse, exclusive, largest, padding;
+};
+
 struct Indexed {
   Walked w;        // out or values, indices, and the elements without their step along the axis
   i64 size, step;  // of the axis; step in bytes
