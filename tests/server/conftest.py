@@ -25,6 +25,7 @@ from perflab.server.lab import Lab, LocalLab
 from perflab.server.settings import Settings
 from perflab.server.store import Store
 
+from .repository import SLOWER, STEADY, Repository
 from .team import s3
 
 BASE = "ba5e" * 10
@@ -207,3 +208,19 @@ def perflab(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
         return code, *capsys.readouterr()
 
     return perflab
+
+
+@pytest.fixture
+def repository(perflab: Perflab, files: Files) -> Iterator[Repository]:
+    """A git repository in the empty folder; its lab comes with the first run."""
+    repository = Repository(Path.cwd(), perflab, files)
+    yield repository
+    repository.close()
+
+
+@pytest.fixture
+def slower(repository: Repository) -> Repository:
+    """The same, with a base and a head that is a fifth slower."""
+    repository.measure(repository.commit(), *STEADY)
+    repository.measure(repository.commit(), *SLOWER)
+    return repository
