@@ -4,6 +4,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from . import _core, registry
+from .cuda.sources import native_dtypes
 from .errors import OpError
 from .spec import DTYPES
 
@@ -35,18 +36,23 @@ class DispatchMode:
 
 
 class DispatchTable(dict[str, dict[str, str]]):
-    """For each backend and dtype what computes the op: "native", "python" (its NumPy body) or "none". Prints itself."""
+    """For each backend and dtype what computes the op: "native", "python" (its body, over NumPy or CuPy) or "none".
+
+    Prints itself. A simulated device computes as the CPU does.
+    """
 
     def __init__(self, op: str) -> None:
         record = registry.OPS.get(op)
         if record is None:
             raise OpError(f"dispatch_table: there is no op called {op!r}")
         self.op = op
-        native = set(_core.native_dtypes(op))
+        native = {"cpu": set(_core.native_dtypes(op)), "cuda": {d.name for d in native_dtypes(record)}}
         super().__init__(
-            cpu={
-                d.name: "native" if d.name in native else "python" if d.kind in record.kinds else "none" for d in DTYPES
-            }
+            (
+                backend,
+                {d.name: "native" if d.name in own else "python" if d.kind in record.kinds else "none" for d in DTYPES},
+            )
+            for backend, own in native.items()
         )
 
     def __str__(self) -> str:

@@ -11,10 +11,12 @@ from ._core import Tensor
 from .autograd import Function, no_grad
 from .errors import OpError
 from .op import Op
+from .ops.cast import copy_
 from .program import set_operators
 from .spec import Indices, Mask
 
 Backends = str | Sequence[str] | None  # None: all that there are
+_BACKENDS = ("cpu", "cuda")  # a simulated device computes as the CPU does
 
 
 def custom_op(
@@ -25,7 +27,8 @@ def custom_op(
     mutates_args: Sequence[str] = (),
     device_types: Backends = None,
 ) -> Any:
-    """Declare an op called `name`, as "mylib::fused": the decorated function on tensors is its kernel on the CPU.
+    """Declare an op called `name`, as "mylib::fused": the decorated function on tensors is its kernel on every device,
+    or on those of `device_types`, "cpu" and "cuda", alone.
 
     Annotations are the schema: `Tensor` for a tensor (these come first), int, bool, float, DType, tuple[int, ...] for
     an attribute, `-> Tensor` or `-> tuple[Tensor, Tensor]` for the results, which are new tensors. The docstring is
@@ -38,27 +41,29 @@ def custom_op(
     if mutates_args:
         raise OpError(f"{name}: its arguments may not be changed: give a new tensor (mutates_args=())")
 
-    _check_backends(name, device_types)
+    backends = _backends(name, device_types)
 
     def declare(function: Callable[..., Any]) -> CustomOp:
-        return CustomOp(name, function)
+        return CustomOp(name, function, backends)
 
     return declare if fn is None else declare(fn)
 
 
-def _check_backends(name: str, device_types: Backends) -> None:
-    for backend in (device_types,) if isinstance(device_types, str) else device_types or ():
-        if backend != "cpu":
-            raise OpError(f"{name}: there is no backend '{backend}', use 'cpu'")
+def _backends(name: str, device_types: Backends) -> Sequence[str]:
+    given = (device_types,) if isinstance(device_types, str) else _BACKENDS if device_types is None else device_types
+    for backend in given:
+        if backend not in _BACKENDS:
+            raise OpError(f"{name}: there is no backend '{backend}', use 'cpu' or 'cuda'")
+    return given
 
 
 class CustomOp:
     """An op that custom_op declared; calling it runs it."""
 
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+    def __init__(self, name: str, function: Callable[..., Any], backends: Sequence[str]) -> None:
         self.__doc__ = function.__doc__
         self.__name__ = name
-        self._kernel = function
+        self._kernels = dict.fromkeys(backends, function)
         self._shapes: Callable[..., Any] | None = None
         self._flops: Callable[..., int] | None = None
         self._function: type[Function] | None = None
@@ -66,7 +71,9 @@ class CustomOp:
         count = _count_results(name, function)
 
         def body(xp: Any, *arrays: Any, **attributes: Any) -> Any:
-            return self._run(arrays, attributes)
+            results = self._run("cpu", [_core.from_numpy(np.array(a)) for a in arrays], attributes)
+            found = tuple(np.asarray(memoryview(out.detach())) for out in results)
+            return found if self.record.several else found[0]
 
         body.__name__, body.__doc__ = name, inspect.cleandoc(function.__doc__ or "")
         body.__signature__ = _signature_of_op(name, function)  # type: ignore[attr-defined]
@@ -78,6 +85,7 @@ class CustomOp:
             method=False,
         )(body)
         self.record: Op = self.handle.record
+        self.record.on_cuda = self._run_on_cuda
         set_operators({name: self.handle})
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -131,11 +139,11 @@ class CustomOp:
         return flops
 
     def register_kernel(self, device_types: Backends, func: Callable[..., Any] | None = None, /) -> Any:
-        """Declare the kernel for backends, in place of an earlier one. There is "cpu"."""
-        _check_backends(self.__name__, device_types)
+        """Declare the kernel for backends, "cpu" and "cuda", in place of an earlier one."""
+        backends = _backends(self.__name__, device_types)
 
         def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-            self._kernel = function
+            self._kernels |= dict.fromkeys(backends, function)
             return function
 
         return declare if func is None else declare(func)
@@ -153,16 +161,26 @@ class CustomOp:
     def _count_flops(self, *specs: Any, out: Any, **attributes: Any) -> int:
         return 0 if self._flops is None else self._flops(*specs, out=out, **attributes)
 
-    def _run(self, arrays: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
-        tensors = [_core.from_numpy(np.array(a)) for a in arrays]
+    def _run(self, backend: str, tensors: Sequence[Tensor], attributes: dict[str, Any]) -> tuple[Tensor, ...]:
+        """What the backend's kernel gives for tensors that nobody else has."""
+        if backend not in self._kernels:
+            raise OpError(f"{self.__name__}: it has no kernel for '{backend}': declare one with register_kernel")
         with no_grad():
-            result = self._kernel(*tensors, **attributes)
-        results = result if isinstance(result, tuple) else (result,)
+            result = self._kernels[backend](*tensors, **attributes)
+        results = result if self.record.several and isinstance(result, tuple) else (result,)
         for out in results:
             if not isinstance(out, Tensor):
                 raise TypeError(f"{self.__name__}: its kernel must give Tensors, not a {type(out).__name__}")
-        found = tuple(np.asarray(memoryview(out.detach())) for out in results)
-        return found if isinstance(result, tuple) else found[0]
+        return results
+
+    def _run_on_cuda(
+        self, op: Op, inputs: Sequence[Tensor], attributes: dict[str, Any], outputs: Sequence[Tensor]
+    ) -> None:
+        device = outputs[0].device
+        results = self._run("cuda", [t.clone() if t._device else t.to(device) for t in inputs], attributes)
+        for tensor, result in zip(outputs, results, strict=True):
+            op.check_shape(result.shape, tensor.shape)
+            copy_(tensor, result.detach())
 
 
 def _annotations(function: Callable[..., Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .errors import OpError
+from .errors import OpError, ShapeError
 from .spec import Axes, Cost, DType, Indices, Mask, Spec
 
 # Kinds of attributes, as the core stores them (core/op.h).
@@ -113,6 +113,8 @@ class Op:
     autocast: str | None  # "lower", "float32" or None
     in_place: bool
     gradient: Gradient | None = None
+    # Of a user's op: what computes on tensors of a CUDA device, as run() of cuda/bodies.py does with body.
+    on_cuda: Callable[..., None] | None = None
     rewrites: dict[str, Callable[..., Any]] = field(default_factory=dict)
     handle: Any = field(default=None, repr=False)
 
@@ -152,6 +154,11 @@ class Op:
         where NumPy knows none.
         """
         return array.reshape(1) if array.ndim == 0 and self.rule in _ALONG_AXES else array
+
+    def check_shape(self, found: tuple[int, ...], inferred: tuple[int, ...]) -> None:
+        """Raise ShapeError where a body gave another shape than infer, which would broadcast in silence."""
+        if self.infer and found != inferred:
+            raise ShapeError(f"{self.name}: its kernel gave shape {found}, its shape rule says {inferred}")
 
     def mask(self, fact: Callable[[Input], bool]) -> int:
         """The inputs of which `fact` holds, as bits; of a list op, bit 0 speaks for all."""

@@ -341,7 +341,7 @@ def _run_body(op: Op, inputs: Sequence[Any], attributes: dict[str, Any], outputs
             raise DTypeError(f"{op.name}: not defined for {tensor.dtype.name}: convert the input with astype first")
     if outputs[0]._device:
         try:
-            return BODIES_ON_CUDA[0](op, inputs, attributes, outputs)
+            return (op.on_cuda or BODIES_ON_CUDA[0])(op, inputs, attributes, outputs)
         except PerflabError as error:
             raise _naming(op, error) from None
     arrays = [Spec(t.shape, t.dtype) if op.input(i).like else op.along(_widened(t)) for i, t in enumerate(inputs)]
@@ -358,6 +358,7 @@ def _run_body(op: Op, inputs: Sequence[Any], attributes: dict[str, Any], outputs
         raise _naming(op, error) from None
     for tensor, result in zip(outputs, results if op.several else (results,), strict=True):
         if result is not updated:
+            op.check_shape(np.shape(result), tensor.shape)
             np.asarray(tensor)[...] = result
 
 

@@ -55,6 +55,7 @@ def run(op: Op, inputs: Sequence[Any], attributes: dict[str, Any], outputs: Sequ
         results = op.body(cupy, *arrays, **attributes)
         for tensor, result in zip(outputs, results if op.several else (results,), strict=True):
             if result is not updated:
+                op.check_shape(result.shape, tensor.shape)
                 _store(cupy, tensor, result)
 
 

@@ -110,6 +110,13 @@ def expression_dtypes(op: Op) -> tuple[DType, ...]:
     return tuple(d for d in REALS if d in floats or d in others)
 
 
+def native_dtypes(op: Op) -> tuple[DType, ...]:
+    """The dtypes in which a kernel of ours computes the op."""
+    if op.name in ("cast", "assign"):
+        return REALS
+    return TEMPLATES[op.name].dtypes if op.name in TEMPLATES else expression_dtypes(op)
+
+
 def _computed(dtype: DType) -> str:
     return "float" if dtype.itemsize == 2 and dtype.kind == "f" else _TYPES[dtype.name]
 

@@ -397,3 +397,48 @@ told = [trace.name_of(kernels), trace.name_of(copies), tracks, sorted(set(trace.
     assert {"cudaLaunchKernel", "cudaMemcpyAsync"} <= set(calls)
     assert flows >= len(names) + 1 and how == "pairs of events around one op in 1 and each copy"
     assert durations == [2.0, 2.0]
+
+
+def test_a_users_op_has_a_kernel_of_its_own_there(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        WITH_CUPY
+        + """
+@rt.library.custom_op("mylib::scaled")
+def scaled(x: rt.Tensor, y: rt.Tensor, by: float = 2.0) -> rt.Tensor:
+    return x * y * by
+scaled.register_fake(lambda x, y, *, by: x)
+
+@scaled.vjp
+def _(ct, x, y, *, by: float):
+    return ct * y * by, ct * x * by
+
+x = rt.tensor([1.0, 2.0], device="cuda", requires_grad=True)
+made = scaled(x, x, 3.0)
+made.sum().backward()
+told = [made.tolist(), str(made.device), x.grad.tolist(), scaled(x, 5.0).tolist()]
+
+@scaled.register_kernel("cuda")
+def _(x, y, *, by):
+    assert x.device == y.device == "cuda:0"
+    x.zero_()  # of a tensor that nobody else has
+    return x - 1
+told += [scaled(x, x).tolist(), scaled(x.cpu(), x.cpu()).tolist(), x.tolist()]
+scaled.register_kernel("cuda", lambda x, y, *, by: x.sum())
+try:
+    scaled(x, x)
+except rt.ShapeError as error:
+    told.append(str(error))
+""",
+        shim,
+    )
+    assert told == [
+        [3.0, 12.0],
+        "cuda:0",
+        [6.0, 12.0],
+        [10.0, 20.0],
+        [-1.0, -1.0],
+        [2.0, 8.0],
+        [1.0, 2.0],
+        "mylib::scaled: its kernel gave shape (), its shape rule says (2,)",
+    ]

@@ -199,8 +199,12 @@ def test_flops_of_a_checkpoint_count_its_second_forward() -> None:
 def test_the_dispatch_table() -> None:
     table = rt.dispatch_table("add")
     assert table["cpu"]["float32"] == "native" and table["cpu"]["int64"] == "native"
+    assert table["cuda"]["float16"] == "native" and table["cuda"]["complex64"] == "python"
+    assert rt.dispatch_table("matmul")["cuda"]["float32"] == "python"  # CuPy's, which is cuBLAS
     lines = str(table).splitlines()
-    assert lines[0].split() == ["add", "cpu"] and ["float32", "native"] in [line.split() for line in lines]
+    assert lines[0].split() == ["add", "cpu", "cuda"] and ["float32", "native", "native"] in [
+        line.split() for line in lines
+    ]
     assert set(table["cpu"].values()) <= {"native", "python", "none"}
     with pytest.raises(OpError, match="there is no op called 'nothing'"):
         rt.dispatch_table("nothing")

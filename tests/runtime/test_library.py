@@ -127,9 +127,36 @@ def test_a_kernel_can_be_replaced() -> None:
     assert op(rt.ones(1)).tolist() == [7.0]
     op.register_kernel(("cpu",), lambda x: x * 9.0)
     assert op(rt.ones(1)).tolist() == [9.0]
-    for backends in ("cuda", ["cpu", "cuda"]):
-        with pytest.raises(OpError, match="testlib::replaced: there is no backend 'cuda', use 'cpu'"):
+    for backends in ("tpu", ["cpu", "tpu"]):
+        with pytest.raises(OpError, match="testlib::replaced: there is no backend 'tpu', use 'cpu' or 'cuda'"):
             op.register_kernel(backends)
+
+
+def test_an_op_of_one_backend_says_that_another_has_no_kernel() -> None:
+    @custom_op("testlib::elsewhere", device_types="cuda")
+    def op(x: Tensor) -> Tensor:
+        """x"""
+        return x * 1.0
+
+    op.register_fake(lambda x: x)
+    with pytest.raises(OpError, match="testlib::elsewhere: it has no kernel for 'cpu': declare one"):
+        op(rt.ones(1))
+    op.register_kernel("cpu", lambda x: x * 2.0)
+    assert op(rt.ones(1)).tolist() == op(rt.ones(1, device="sim")).tolist() == [2.0]
+
+
+def test_a_kernel_gives_what_the_shape_rule_says() -> None:
+    @custom_op("testlib::summed")
+    def op(x: Tensor) -> Tensor:
+        """x, says its shape rule."""
+        return x.sum()
+
+    op.register_fake(lambda x: x)
+    with pytest.raises(rt.ShapeError, match=r"testlib::summed: its kernel gave shape \(\), its shape rule says \(3,\)"):
+        op(rt.ones(3))
+    op.register_kernel("cpu", lambda x: (x, x))
+    with pytest.raises(TypeError, match="testlib::summed: its kernel must give Tensors, not a tuple"):
+        op(rt.ones(3))
 
 
 def test_an_op_is_declared_of_a_function_without_a_decorator() -> None:
@@ -140,8 +167,8 @@ def test_an_op_is_declared_of_a_function_without_a_decorator() -> None:
     op = custom_op("testlib::twice", twice, device_types="cpu")
     op.register_fake(lambda x: Spec(x.shape, x.dtype))
     assert op(rt.ones(2)).tolist() == [2.0, 2.0]
-    with pytest.raises(OpError, match="testlib::other: there is no backend 'cuda', use 'cpu'"):
-        custom_op("testlib::other", twice, device_types=("cpu", "cuda"))
+    with pytest.raises(OpError, match="testlib::other: there is no backend 'tpu', use 'cpu' or 'cuda'"):
+        custom_op("testlib::other", twice, device_types=("cpu", "tpu"))
 
 
 @pytest.mark.parametrize(
