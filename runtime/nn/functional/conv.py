@@ -65,9 +65,11 @@ def _check_weight(name: str, weight: Tensor, axes: int) -> None:
         raise ShapeError(f"{name}: a weight has {axes + 2} axes, two of channels and the kernel's, not {weight.shape}")
 
 
-def _finished(out: Tensor, bias: Tensor | None, batch: bool) -> Tensor:
+def _finished(name: str, out: Tensor, bias: Tensor | None, batch: bool) -> Tensor:
     """The result with its bias, and without the batch where the input had none."""
     if bias is not None:
+        if bias.shape != (out.shape[1],):
+            raise ShapeError(f"{name}: a bias of shape {bias.shape} is not for {out.shape[1]} channels")
         out = out + reshape(lowered(bias), (-1, *[1] * (out.ndim - 2)))
     return out if batch else squeeze(out, 0)
 
@@ -93,7 +95,7 @@ def _conv(
         batch, weight = unsqueeze(batch, 2), unsqueeze(weight, 2)
         steps, before, gaps = (1, *steps), (0, *before), (1, *gaps)
     out: Tensor = conv.conv2d(batch, weight, stride=steps, padding=before, dilation=gaps, groups=groups)
-    return _finished(squeeze(out, 2) if axes == 1 else out, bias, input.ndim == axes + 2)
+    return _finished(name, squeeze(out, 2) if axes == 1 else out, bias, input.ndim == axes + 2)
 
 
 def conv1d(
@@ -161,7 +163,7 @@ def _conv_transpose(
         steps, ends, gaps, plane = (1, *steps), (0, *ends), (1, *gaps), (1, *plane)
     like = _like(input, (batch.shape[0], weight.shape[1] * groups, *plane))
     out: Tensor = conv.conv_transpose2d(batch, weight, like, stride=steps, padding=ends, dilation=gaps, groups=groups)
-    return _finished(squeeze(out, 2) if axes == 1 else out, bias, input.ndim == axes + 2)
+    return _finished(name, squeeze(out, 2) if axes == 1 else out, bias, input.ndim == axes + 2)
 
 
 def conv_transpose1d(

@@ -91,6 +91,8 @@ def test_what_does_not_fit_is_refused_in_words() -> None:
         F.conv2d(rt.zeros(1, 3, 5, 5), w)
     with pytest.raises(rt.ShapeError, match=r"the input is \(N, channels, rows, columns\), or without N, not \(5, 5\)"):
         F.conv2d(rt.zeros(5, 5), w)
+    with pytest.raises(rt.ShapeError, match=r"conv2d: a bias of shape \(2,\) is not for 1 channels"):
+        F.conv2d(rt.ones(1, 3, 5, 5), rt.ones(1, 3, 3, 3), rt.ones(2))
     with pytest.raises(rt.ShapeError, match="a weight has 4 axes"):
         F.conv2d(x, rt.zeros(6, 4, 3))
     with pytest.raises(rt.ShapeError, match="5 groups do not divide channels 4 and 6"):
