@@ -110,9 +110,10 @@ gate: build $(VENV)/.test ## hold what the benchmarks do against benchmarks/coun
 # Another Python has its environment and its build in build/.
 OTHER := build/$(notdir $(PYTHON))
 
-test-gil: ## the tests of the GIL's tracer under another Python: PYTHON=python3.13
+test-gil: ## the tests of the GIL's tracer and of the stack sampler under another Python: PYTHON=python3.13
 	@$(MAKE) --no-print-directory VENV=$(OTHER) BUILD=$(OTHER)/cmake build $(OTHER)/.test
-	@$(OTHER)/bin/python -m pytest -q tests/profiler/test_gil_truth.py tests/profiler/test_gil_processes.py
+	@$(OTHER)/bin/python -m pytest -q tests/profiler/test_gil_truth.py tests/profiler/test_gil_processes.py tests/profiler/test_gil_probe.py \
+		tests/profiler/test_stacks.py
 
 # A checkout of data-apis/array-api-tests with its submodule. What it requires is installed once; the run is offline.
 $(VENV)/.conformance: $(VENV)/.made
