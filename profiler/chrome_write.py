@@ -7,13 +7,16 @@
     "traceEvents":[
     {"ph":"M","name":"process_name","pid":71,"tid":71,"args":{"name":"python"}},
     {"ph":"X","cat":"cpu_op","name":"add","pid":71,"tid":71,"ts":12.250,"dur":1.031,"args":{"Input Dims":[[2,3],[3]]}},
-    {"ph":"s","id":1,"cat":"fwdbwd","name":"fwdbwd","pid":71,"tid":71,"ts":12.250}
+    {"ph":"s","id":1,"cat":"fwdbwd","name":"fwdbwd","pid":71,"tid":71,"ts":12.250},
+    {"ph":"C","name":"Allocated","pid":71,"ts":12.250,"args":{"value":24}}
     ]}
 
 `ts` and `dur` are microseconds with three decimals, so a nanosecond is kept; a fourth says which of two slices that
 touch lies inside the other or comes first (core/chrome_text.h). A flow event follows its slice at once: readers that
 bind it to the last slice begun by then find the right one among slices that begin together. Where a slice is the target
-of an arrow that begins later, the event stands in its midst: readers drop arrows that go back in time.
+of an arrow that begins later, the event stands in its midst: readers drop arrows that go back in time. What readers
+take for granted is left out: a counter's thread where it is the process's first, as counters belong to processes, and
+that an instant is one of its thread.
 
 The compiled core puts the lines together: in Python a million of them take seconds. Here names, tracks and values of
 arguments become the JSON that it copies. It is imported when something is written: reading needs none of it.
@@ -149,8 +152,10 @@ class _Encoder:
         self._core = _core()
         self._names = pages.strings
         self._strings = self._texts(())
-        self._tracks = self._texts(
-            f',"pid":{to_json(track.pid)},"tid":{to_json(track.tid)},"ts":' for track in pages.tracks
+        self._tracks = self._texts(f',{_thread(track)},"ts":' for track in pages.tracks)
+        self._counter_tracks = self._texts(
+            f',"pid":{to_json(track.pid)},"ts":' if track.tid == track.pid else f',{_thread(track)},"ts":'
+            for track in pages.tracks
         )
         self._open = self._core.OpenSlices()
         self._tables: dict[int, tuple[list[Json], JsonTexts]] = {}  # by identity
@@ -173,6 +178,7 @@ class _Encoder:
         lines: bytes = self._core.chrome_text(
             self._strings,
             self._tracks,
+            self._counter_tracks,
             self._open,
             _columns(page.slices),
             self._args(page.slice_args),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .analysis.blocks import EARLIER_BLOCKS
 from .analysis.costs import COSTS
 from .analysis.graph import ACCUMULATE, EDGE_FLOW, FORWARD_FLOW, LEAF_ARG
+from .analysis.ops import COMPOSITE_ARG
 from .analysis.steps import STEP
 from .builder import TraceBuilder
 from .causes import CauseArgs
@@ -278,7 +279,9 @@ class _Conversion:
         texts = [f"{STEP}{number}" for number in steps["name"].tolist()]
         self._add(steps, self._ns(steps["t0"]), "t2", self._ids(texts), "user_annotation")
         self._add(annotations, self._ns(annotations["t0"]), "t2", self._strings[annotations["name"]], "user_annotation")
-        self._add(composites, self._ns(composites["t0"]), "t2", self._strings[composites["name"]], "cpu_op")
+        names = self._strings[composites["name"]]
+        handles = self._add(composites, self._ns(composites["t0"]), "t2", names, "cpu_op")
+        self._builder.slice_args(COMPOSITE_ARG, handles, np.ones(len(composites), dtype=bool))
         self._causes.add(stretch)
         self._add_nodes(nodes, edges)
         self._add_leaves(leaves)
@@ -330,7 +333,6 @@ class _Conversion:
     def _add_ops(self, ops: Stretch, stretch: Stretch) -> None:
         builder = self._builder
         handles = self._add(ops, self._ns(ops["t0"]), "t2", self._op_names[ops["name"]], "cpu_op")
-        builder.slice_args("External id", handles, ops.number + 1)
         sequence = ops["sequence"].astype(np.int64)
         made = sequence > 0
         builder.slice_args("Sequence number", handles[made], sequence[made])

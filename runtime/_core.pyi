@@ -407,6 +407,7 @@ class OpenSlices:
 def chrome_text(
     strings: JsonTexts,
     tracks: JsonTexts,
+    counter_tracks: JsonTexts,
     open_slices: OpenSlices,
     slices: tuple[NDArray[Any], ...],
     slice_args: list[TextArg],

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..trace import Trace
-from .ops import NUMBER, Ops, by_name, ops
+from .ops import COMPOSITE_ARG, Ops, by_name, ops
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ def dispatch(trace: Trace) -> Dispatch | None:
 
 def _is_opaque(trace: Trace, columns: Ops) -> NDArray[np.bool_]:
     """Composites of ours with no op in them, such as an optimizer's step: one call of the core, all of it work."""
-    numbered = trace.slice_args.get(NUMBER)
-    if numbered is None:
+    composite = trace.slice_args.get(COMPOSITE_ARG)
+    if composite is None:
         return np.zeros(len(columns.row), dtype=bool)
-    alone = np.ones(len(trace.slices), dtype=bool)
-    alone[numbered.rows] = False
+    alone = np.zeros(len(trace.slices), dtype=bool)
+    alone[composite.rows] = True
     above = trace.slices.parent[columns.row]
     alone[above[above >= 0]] = False
     return alone[columns.row]

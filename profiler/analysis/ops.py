@@ -14,7 +14,7 @@ from .steps import step_names
 from .tasks import CATEGORIES as TASKS
 
 MEMORY = "[memory]"  # name of the instants that are allocations and frees, as torch.profiler writes them
-NUMBER = "External id"  # argument of an op that was dispatched
+COMPOSITE_ARG = "Composite"  # of an op that is made of others, or is one call of the core: it was not dispatched
 OPS = ("cpu_op", "Operator")  # the second is what early Kineto wrote
 KERNELS = ("kernel", "Kernel")
 

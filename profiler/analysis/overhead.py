@@ -7,7 +7,7 @@ import numpy as np
 
 from ..trace import Float64s, Trace
 from .among import among
-from .ops import NUMBER
+from .ops import COMPOSITE_ARG
 from .steps import step_names, step_rows
 
 RECORDING_COSTS = "recordingCosts"  # metadata: ns; see profiler/calibration.py
@@ -40,12 +40,11 @@ def _costs(trace: Trace) -> Float64s:
     op, annotation, event = (_number(told.get(kind)) for kind in ("op", "annotation", "event"))
     slices, strings = trace.slices, trace.strings
     cost = np.zeros(len(slices))
-    for category, ns in (("cpu_op", annotation), ("user_annotation", annotation), ("autograd", event)):
+    for category, ns in (("cpu_op", op), ("user_annotation", annotation), ("autograd", event)):
         cost[slices.category == trace.string_id(category)] = ns
     cost[among(slices.name, step_names(trace), len(strings))] = event
-    if NUMBER in trace.slice_args:  # ops that were dispatched; composites are parts of the program in Python
-        rows = trace.slice_args[NUMBER].rows
-        cost[rows[slices.category[rows] == trace.string_id("cpu_op")]] = op
+    if COMPOSITE_ARG in trace.slice_args:  # written by Python, as parts of the program are
+        cost[trace.slice_args[COMPOSITE_ARG].rows] = annotation
     return cost
 
 

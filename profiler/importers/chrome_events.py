@@ -325,7 +325,10 @@ def nanoseconds(microseconds: Json) -> int | None:
 
 
 def _thread_of(event: Event) -> Thread:
+    """Where no thread is named it is the process's first, as Perfetto has it."""
     pid, tid = event.get("pid"), event.get("tid")
+    if tid is None:
+        tid = pid
     if type(pid) is type(tid) is int:
         return pid, tid
     return _identity(pid), _identity(tid)

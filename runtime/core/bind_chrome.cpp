@@ -70,9 +70,10 @@ std::vector<TextArg> text_args(const std::vector<Arg>& args) {
   return texts;
 }
 
-nb::bytes text(const JsonTexts& strings, const JsonTexts& tracks, OpenSlices& open, const Slices& slices,
-               const std::vector<Arg>& slice_args, const FlowEnds& ends, const LooseEnds& loose_ends,
-               const Instants& instants, const std::vector<Arg>& instant_args, const Counters& counters) {
+nb::bytes text(const JsonTexts& strings, const JsonTexts& tracks, const JsonTexts& counter_tracks, OpenSlices& open,
+               const Slices& slices, const std::vector<Arg>& slice_args, const FlowEnds& ends,
+               const LooseEnds& loose_ends, const Instants& instants, const std::vector<Arg>& instant_args,
+               const Counters& counters) {
   check_lengths(slices), check_lengths(ends), check_lengths(loose_ends), check_lengths(instants);
   check_lengths(counters);
   auto spans = [](const auto&... columns) { return std::tuple{span(columns)...}; };
@@ -86,7 +87,7 @@ nb::bytes text(const JsonTexts& strings, const JsonTexts& tracks, OpenSlices& op
   Lines lines;
   {
     nb::gil_scoped_release release;
-    lines = chrome_text(strings, tracks, open, text_slices, {row, id, end_name, is_target},
+    lines = chrome_text(strings, tracks, counter_tracks, open, text_slices, {row, id, end_name, is_target},
                         {loose_time, loose_id, loose_track, loose_name, loose_target}, text_instants,
                         {counter_time, counter_track, counter_name, value});
   }
@@ -195,8 +196,8 @@ void bind_chrome(nb::module_& m) {
       .def("add", [](JsonTexts& texts, nb::bytes text) { texts.add({text.c_str(), text.size()}); })
       .def("__len__", &JsonTexts::size);
   nb::class_<OpenSlices>(m, "OpenSlices").def(nb::init<>());
-  m.def("chrome_text", text, "strings"_a, "tracks"_a, "open_slices"_a, "slices"_a, "slice_args"_a, "flow_ends"_a,
-        "loose_ends"_a, "instants"_a, "instant_args"_a, "counters"_a);
+  m.def("chrome_text", text, "strings"_a, "tracks"_a, "counter_tracks"_a, "open_slices"_a, "slices"_a, "slice_args"_a,
+        "flow_ends"_a, "loose_ends"_a, "instants"_a, "instant_args"_a, "counters"_a);
   bind_parser(m);
 }
 

@@ -171,9 +171,9 @@ Trim OpenSlices::add(int32_t track, int64_t start, int64_t end) {
   return trim;
 }
 
-Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, OpenSlices& open, const TextSlices& slices,
-                  const TextFlowEnds& flow_ends, const TextLooseEnds& loose_ends, const TextInstants& instants,
-                  const TextCounters& counters) {
+Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, const JsonTexts& counter_tracks, OpenSlices& open,
+                  const TextSlices& slices, const TextFlowEnds& flow_ends, const TextLooseEnds& loose_ends,
+                  const TextInstants& instants, const TextCounters& counters) {
   constexpr size_t line = 200;  // about; the text grows where it is not enough
   Text out(line * (slices.start.size() + flow_ends.row.size() + loose_ends.time.size() + instants.time.size() +
                    counters.time.size() + 1));
@@ -204,7 +204,7 @@ Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, OpenSlices&
     ++slice;
   };
   auto put_instant = [&] {
-    out.put(",\n{\"ph\":\"i\",\"s\":\"t\",\"cat\":"), out.put(strings, instants.category[instant]);
+    out.put(",\n{\"ph\":\"i\",\"cat\":"), out.put(strings, instants.category[instant]);
     out.put(",\"name\":"), out.put(strings, instants.name[instant]);
     out.put(tracks, instants.track[instant]), out.put_microseconds(instants.time[instant]);
     instant_args.put(out, instant);
@@ -212,7 +212,7 @@ Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, OpenSlices&
   };
   auto put_counter = [&] {
     out.put(",\n{\"ph\":\"C\",\"name\":"), out.put(strings, counters.name[counter]);
-    out.put(tracks, counters.track[counter]), out.put_microseconds(counters.time[counter]);
+    out.put(counter_tracks, counters.track[counter]), out.put_microseconds(counters.time[counter]);
     out.put(",\"args\":{\"value\":"), out.put(counters.value[counter], true), out.put("}}");
     ++counter;
   };

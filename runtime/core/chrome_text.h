@@ -1,9 +1,9 @@
 // Events as lines of a Chrome trace, in the order of time: the inner loop of profiler/chrome_write.py.
 //
-// Texts come encoded as JSON already: names by id, `,"pid":71,"tid":72,"ts":` by track, the values of an argument by
-// code. Times are ns and are written as microseconds with three decimals, so that a nanosecond is kept; a fourth stands
-// where slices would touch (OpenSlices). Every line begins with the comma and the line end that part it from the one
-// before.
+// Texts come encoded as JSON already: names by id, `,"pid":71,"tid":72,"ts":` by track (for counters in a table of its
+// own), the values of an argument by code. Times are ns and are written as microseconds with three decimals, so that a
+// nanosecond is kept; a fourth stands where slices would touch (OpenSlices). Every line begins with the comma and the
+// line end that part it from the one before.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -96,8 +96,8 @@ struct Lines {
 };
 
 // Of events at one time slices come first, each with its flow ends behind it, then loose ends, instants, counters.
-Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, OpenSlices& open, const TextSlices& slices,
-                  const TextFlowEnds& flow_ends, const TextLooseEnds& loose_ends, const TextInstants& instants,
-                  const TextCounters& counters);
+Lines chrome_text(const JsonTexts& strings, const JsonTexts& tracks, const JsonTexts& counter_tracks, OpenSlices& open,
+                  const TextSlices& slices, const TextFlowEnds& flow_ends, const TextLooseEnds& loose_ends,
+                  const TextInstants& instants, const TextCounters& counters);
 
 }  // namespace perflab

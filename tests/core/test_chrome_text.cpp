@@ -16,19 +16,22 @@ JsonTexts texts(std::initializer_list<const char*> all) {
 
 const JsonTexts strings = texts({"\"add\"", "\"cpu_op\"", "\"flow\""});
 const JsonTexts tracks = texts({",\"tid\":7,\"ts\":", ",\"tid\":8,\"ts\":"});
+const JsonTexts counter_tracks = texts({",\"ts\":", ",\"tid\":8,\"ts\":"});
 
 std::string moments(std::vector<int64_t> time, std::vector<TextArg> args = {}) {
   std::vector<int32_t> zeros(time.size(), 0);
   OpenSlices open;
   return std::string(
-      chrome_text(strings, tracks, open, {}, {}, {}, {time, zeros, zeros, zeros, std::move(args)}, {}).view());
+      chrome_text(strings, tracks, counter_tracks, open, {}, {}, {}, {time, zeros, zeros, zeros, std::move(args)}, {})
+          .view());
 }
 
 std::string value(double number) {
   int64_t time = 0;
   int32_t zero = 0;
   OpenSlices open;
-  Lines lines = chrome_text(strings, tracks, open, {}, {}, {}, {}, {{&time, 1}, {&zero, 1}, {&zero, 1}, {&number, 1}});
+  Lines lines = chrome_text(strings, tracks, counter_tracks, open, {}, {}, {}, {},
+                            {{&time, 1}, {&zero, 1}, {&zero, 1}, {&number, 1}});
   std::string text(lines.view());
   size_t begin = text.find("value\":") + 7;
   return text.substr(begin, text.size() - begin - 2);
@@ -43,18 +46,18 @@ TEST(events_stand_in_the_order_of_time) {
   bool target[] = {false, true};
   OpenSlices open;
   Lines lines =
-      chrome_text(strings, tracks, open, {start, duration, track, name, category, {}}, {row, id, flow, target}, {},
-                  {moment, track, name, category, {}}, {counted, track, name, counts});
+      chrome_text(strings, tracks, counter_tracks, open, {start, duration, track, name, category, {}},
+                  {row, id, flow, target}, {}, {moment, track, name, category, {}}, {counted, track, name, counts});
   CHECK(lines.view() == R"(,
-{"ph":"C","name":"add","tid":7,"ts":0.500,"args":{"value":64}},
+{"ph":"C","name":"add","ts":0.500,"args":{"value":64}},
 {"ph":"X","cat":"cpu_op","name":"add","tid":7,"ts":1.000,"dur":1.500},
 {"ph":"s","cat":"flow","name":"flow","id":9,"tid":7,"ts":1.000},
-{"ph":"i","s":"t","cat":"cpu_op","name":"add","tid":7,"ts":1.000},
-{"ph":"i","s":"t","cat":"cpu_op","name":"add","tid":8,"ts":1.999},
+{"ph":"i","cat":"cpu_op","name":"add","tid":7,"ts":1.000},
+{"ph":"i","cat":"cpu_op","name":"add","tid":8,"ts":1.999},
 {"ph":"X","cat":"cpu_op","name":"add","tid":8,"ts":2.000,"dur":0.007},
 {"ph":"f","bp":"e","cat":"flow","name":"flow","id":9,"tid":8,"ts":2.000},
 {"ph":"C","name":"add","tid":8,"ts":2.000,"args":{"value":0.5}})");
-  CHECK(chrome_text(strings, tracks, open, {}, {}, {}, {}, {}).view().empty());
+  CHECK(chrome_text(strings, tracks, counter_tracks, open, {}, {}, {}, {}, {}).view().empty());
 }
 
 TEST(a_loose_end_stands_behind_the_slices_of_its_time) {
@@ -62,7 +65,7 @@ TEST(a_loose_end_stands_behind_the_slices_of_its_time) {
   std::vector<int32_t> track{0, 1}, zero{0, 0}, flow{2, 2};
   bool target[] = {true, true};
   OpenSlices open;
-  Lines lines = chrome_text(strings, tracks, open, {start, duration, track, zero, zero, {}}, {},
+  Lines lines = chrome_text(strings, tracks, counter_tracks, open, {start, duration, track, zero, zero, {}}, {},
                             {time, id, zero, flow, target}, {}, {});
   CHECK(lines.view() == R"(,
 {"ph":"X","cat":"add","name":"add","tid":7,"ts":1.000,"dur":9.000},
@@ -77,7 +80,7 @@ TEST(slices_that_touch_are_told_apart) {
   auto put = [&](int32_t track, int64_t start, int64_t duration) {
     int32_t zero = 0;
     TextSlices slices{{&start, 1}, {&duration, 1}, {&track, 1}, {&zero, 1}, {&zero, 1}, {}};
-    std::string text(chrome_text(strings, tracks, open, slices, {}, {}, {}, {}).view());
+    std::string text(chrome_text(strings, tracks, counter_tracks, open, slices, {}, {}, {}, {}).view());
     size_t begin = text.find("ts\":") + 4;
     written += text.substr(begin, text.size() - begin - 1) + " ";
   };

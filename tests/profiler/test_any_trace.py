@@ -36,7 +36,7 @@ ODD_ARGS: dict[str, tuple[Any, ...]] = {
     "Input type": (["float", "float"], [], ["Scalar"], None, "q"),
     "Concrete Inputs": (["", "[1]"], [], None, ["[1", "[2]"]),
     "Thread": (1, 2, 3, "a"),
-    "External id": (1, 2),
+    "Composite": (True, 1),
 }
 COSTS: tuple[Any, ...] = (None, [], [["aten::mm", [[2, 3], [3, 4]], ["float", "float"], 48, 9]], [[1]], "x")
 

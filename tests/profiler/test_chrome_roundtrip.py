@@ -166,8 +166,8 @@ def test_the_file_as_it_is(tmp_path: Path) -> None:
 {"ph":"s","cat":"fwdbwd","name":"fwdbwd","id":1,"pid":71,"tid":71,"ts":12.250},
 {"ph":"X","cat":"kernel","name":"add_native_float32","pid":71,"tid":71,"ts":12.251,"dur":0.007},
 {"ph":"f","bp":"e","cat":"fwdbwd","name":"fwdbwd","id":1,"pid":71,"tid":71,"ts":12.251},
-{"ph":"i","s":"t","cat":"cpu_instant_event","name":"[memory]","pid":71,"tid":71,"ts":12.999,"args":{"Bytes":-8,"Addr":1}},
-{"ph":"C","name":"Allocated","pid":71,"tid":71,"ts":13.000,"args":{"value":64}}
+{"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":71,"tid":71,"ts":12.999,"args":{"Bytes":-8,"Addr":1}},
+{"ph":"C","name":"Allocated","pid":71,"ts":13.000,"args":{"value":64}}
 ]}
 """
     )

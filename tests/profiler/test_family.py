@@ -72,8 +72,6 @@ inner, = prof.trace.select(category="cpu_op", name="mul")
 print(prof.trace.slices.parent[inner] == row, prof.trace.args_of(inner)["Input Dims"])
 outer, = prof.trace.select(category="cpu_op", name="add")
 print(prof.trace.slices.end[outer] <= prof.trace.slices.start[inner])
-numbers = [prof.trace.args_of(row)["External id"] for row in prof.trace.select(category="cpu_op").tolist()]
-print(len(numbers), len(set(numbers)))
 """,
         tmp_path,
     )
@@ -82,7 +80,6 @@ print(len(numbers), len(set(numbers)))
         "[(False, 'MainThread'), (True, 'MainThread'), (True, 'its thread')]",
         "True [[4], [4]]",
         "True",
-        "3 3",
     ]
 
 

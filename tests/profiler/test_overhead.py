@@ -19,16 +19,14 @@ COSTS = {"op": 30.0, "annotation": 20.0, "event": 10.0, "hold": 6.0}
 def loop(costs: object = COSTS) -> Trace:
     """A step of 1000 ns: a part with a composite of two ops, a node with an op, all with kernels."""
     builder = TraceBuilder({"recordingCosts": costs})
-    numbers = iter(range(1, 9))
 
     def op(name: str, start: int, track: Track = MAIN) -> None:
-        number = next(numbers)
-        builder.slice(name, start, 60, track=track, category="cpu_op", args={"External id": number})
-        builder.slice(f"{name}_native", start + 20, 30, track=track, category="kernel", args={"External id": number})
+        builder.slice(name, start, 60, track=track, category="cpu_op")
+        builder.slice(f"{name}_native", start + 20, 30, track=track, category="kernel")
 
     builder.slice("ProfilerStep#0", 0, 1000, track=MAIN, category="user_annotation")
     builder.slice("forward", 10, 400, track=MAIN, category="user_annotation")
-    builder.slice("gelu", 20, 300, track=MAIN, category="cpu_op")
+    builder.slice("gelu", 20, 300, track=MAIN, category="cpu_op", args={"Composite": True})
     op("erf", 30)
     op("mul", 130)
     builder.slice("ErfBackward0", 500, 200, track=MAIN, category="autograd")

@@ -84,7 +84,6 @@ def test_an_op_has_its_kernel_inside_and_torchs_arguments() -> None:
     trace = convert(event(OP, 100, 130, 190, flags=NATIVE_FLOAT32, sequence=7, shapes=1, scope=2))
     assert slices(trace) == [("add", "cpu_op", 0, 90, 0), ("add_native_float32", "kernel", 30, 60, 1)]
     assert trace.args_of(0) == {
-        "External id": 1,
         "Sequence number": 7,
         "Input Dims": [[2, 3], []],
         "Input type": ["float", "long int"],
@@ -103,12 +102,13 @@ def test_a_kernel_shorter_than_a_tick_is_still_inside_its_op() -> None:
         ("add_native_float32", "kernel", 129, 1, 2),
         ("add", "cpu_op", 150, 0, 1),
     ]
+    assert [trace.args_of(row) for row in range(4)] == [{"Composite": True}, {}, {}, {}]
 
 
 def test_a_view_has_no_kernel_and_shapes_are_shown_only_if_asked_for() -> None:
     trace = convert(event(OP, 0, 5, 10, 3, flags=VIEW, shapes=1), event(0, 1, 1, 1), shapes=False)
     assert slices(trace) == [("reshape", "cpu_op", 0, 10, 0)]
-    assert trace.args_of(0) == {"External id": 1}
+    assert trace.args_of(0) == {}
 
 
 def test_everything_nests_on_the_threads_track() -> None:
