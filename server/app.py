@@ -3,9 +3,8 @@
 from importlib.metadata import version
 from threading import BoundedSemaphore
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 
@@ -25,30 +24,8 @@ from .guard import Guard
 from .lab import LocalLab
 from .openapi import describe
 from .refusal import refusal
-from .routes import (
-    access,
-    analyses,
-    ask,
-    commits,
-    compare,
-    flames,
-    judgements,
-    pages,
-    results,
-    runs,
-    series,
-    settings_page,
-    sharing,
-    sign_in,
-    sql_page,
-    standings,
-    static,
-    timeline,
-    trace_pages,
-    traces,
-    uploads,
-)
-from .routes.deps import STRANGERS
+from .routes.ask import AT_ONCE
+from .routing import routes
 from .settings import Settings
 from .store import Store
 from .timelines import Timelines
@@ -62,24 +39,6 @@ STATUS: dict[type[Exception], int] = {
     Ambiguous: 409,
     Busy: 503,
 }
-API = (
-    uploads,
-    runs,
-    traces,
-    analyses,
-    timeline,
-    flames,
-    results,
-    commits,
-    compare,
-    judgements,
-    series,
-    standings,
-    ask,
-    access,
-    sharing,
-)
-PAGES = (pages, trace_pages, sql_page, settings_page)
 RETRY_AFTER_S = 1
 PACKED = 4  # gzip's level: two thirds of the time of level 6 for a twentieth more bytes
 # Uploaded traces are mostly packed already, and go out as they came.
@@ -95,7 +54,6 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
         title="perflab",
         version=version("perflab"),
         description=f"Traces and benchmark results per commit: the lab in {settings.lab}.",
-        generate_unique_id_function=_operation,
         # FastAPI's own pages load their scripts from another host.
         docs_url=None,
         redoc_url=None,
@@ -113,16 +71,10 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     app.state.masked_lab = MaskedLab(app.state.lab)
     app.state.masked_timelines = Timelines(app.state.masked_lab)
     app.state.glances = Glances(app.state.lab)
-    app.state.places = BoundedSemaphore(ask.AT_ONCE)
+    app.state.places = BoundedSemaphore(AT_ONCE)
     app.state.webhooks = Webhooks(settings.webhooks)
-    api = APIRouter(prefix="/api/v1", responses=STRANGERS)
-    for module in API:
-        api.include_router(module.router)
-    app.include_router(api)
+    app.router.routes.extend(routes())
     describe(app)
-    for module in (*PAGES, sign_in, static):
-        app.include_router(module.router)
-    app.include_router(sharing.page_router)
     app.add_exception_handler(LabError, _lab_error)
     app.add_exception_handler(QuestionStopped, _gone)
     app.add_exception_handler(SliceNotFound, _not_there)
@@ -132,10 +84,6 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Exception, _failure)
     return app
-
-
-def _operation(route: APIRoute) -> str:
-    return route.name
 
 
 def _lab_error(request: Request, error: Exception) -> Response:

@@ -1,5 +1,6 @@
 import asyncio
 import json
+import shutil
 import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -9,10 +10,10 @@ from pathlib import Path
 from uuid import uuid4
 
 import httpx
+import psycopg
 import pytest
 from fastapi import FastAPI
-from sqlalchemy import create_engine
-from sqlalchemy.schema import CreateSchema
+from sqlalchemy import Engine, event
 
 from perflab.benchmarks.machine import Machine
 from perflab.benchmarks.postgres import postgresql
@@ -120,23 +121,57 @@ def bucket() -> Iterator[str]:
         yield url
 
 
+# Migrations take longer than most tests, so they are run once; every lab begins with what they came to.
+
+
+@pytest.fixture(scope="session")
+def empty_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The database of a lab in a folder to which nothing was uploaded."""
+    settings = Settings(tmp_path_factory.mktemp("empty") / "lab")
+    Store.open(settings, create=True).close()
+    return settings.database
+
+
+@pytest.fixture(scope="session")
+def empty_postgresql(database: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The statements that make the tables of a lab in PostgreSQL."""
+    url = in_schema(database, "migrated", "create schema migrated")
+    said: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *_: object) -> None:
+        if not statement.lstrip().lower().startswith("select"):
+            said.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        Store.open(Settings(tmp_path_factory.mktemp("migrated"), database_url=url), create=True).close()
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    return ";".join(said)
+
+
+def in_schema(database: str, name: str, statements: str) -> str:
+    """The address of a schema of the database, in which these statements were run."""
+    with psycopg.connect(database.replace("+psycopg", "")) as connection:
+        connection.execute(f"set search_path to {name};{statements}".encode())
+    return f"{database}&options=-csearch_path={name}"
+
+
 @pytest.fixture
-def embedded(tmp_path: Path) -> Settings:
+def embedded(tmp_path: Path, empty_sqlite: Path) -> Settings:
     """A lab in a folder."""
-    return Settings(tmp_path / "lab")
+    settings = Settings(tmp_path / "lab")
+    settings.lab.mkdir()
+    shutil.copy(empty_sqlite, settings.database)
+    return settings
 
 
 @pytest.fixture
-def team(tmp_path: Path, database: str, bucket: str) -> Settings:
+def team(tmp_path: Path, database: str, empty_postgresql: str, bucket: str) -> Settings:
     """A lab in PostgreSQL and S3."""
     name = f"test_{uuid4().hex}"
-    engine = create_engine(database)
-    with engine.begin() as connection:
-        connection.execute(CreateSchema(name))
-    engine.dispose()
-    return Settings(
-        tmp_path / "lab", database_url=f"{database}&options=-csearch_path={name}", blobs_url=f"{bucket}/{name}"
-    )
+    url = in_schema(database, name, f"create schema {name};{empty_postgresql}")
+    return Settings(tmp_path / "lab", database_url=url, blobs_url=f"{bucket}/{name}")
 
 
 @pytest.fixture(params=["embedded", "team"])

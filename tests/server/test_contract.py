@@ -9,9 +9,10 @@ from fastapi import FastAPI
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from perflab.server.app import API, create_app
+from perflab.server.app import create_app
 from perflab.server.blobs import FolderBlobs
 from perflab.server.lab import LocalLab
+from perflab.server.routing import API
 from perflab.server.schema import Label, Origin
 from perflab.server.settings import Settings
 from perflab.server.store import Store

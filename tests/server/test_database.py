@@ -17,8 +17,9 @@ from .conftest import BASE, Files
 
 
 @pytest.fixture
-def settings(embedded: Settings) -> Settings:
-    return embedded
+def settings(tmp_path: Path) -> Settings:
+    """Of a lab that is not made yet."""
+    return Settings(tmp_path / "lab")
 
 
 def refusal(settings: Settings, *, create: bool = True) -> str:

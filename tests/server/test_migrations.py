@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import sqlalchemy as sa
@@ -19,9 +20,22 @@ from perflab.server.schema import Label, Origin
 from perflab.server.settings import Settings
 from perflab.server.store import Store
 
-from .conftest import BASE, Files
+from .conftest import BASE, Files, in_schema
 
 Schema = dict[str, Any]
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Settings:
+    """Of a lab in a folder that is not made yet."""
+    return Settings(tmp_path / "lab")
+
+
+@pytest.fixture
+def team(tmp_path: Path, database: str) -> Settings:
+    """Of a lab in PostgreSQL that has no tables yet."""
+    name = f"test_{uuid4().hex}"
+    return Settings(tmp_path / "lab", database_url=in_schema(database, name, f"create schema {name}"))
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from perflab.server.app import PAGES
 from perflab.server.lab import LocalLab
+from perflab.server.routing import PAGES
 from perflab.server.schema import Label, Origin
 
 from .conftest import BASE, HEAD, Files
