@@ -5,6 +5,7 @@ until it is asked for, and GPUs before compute capability 8.0 have no TF32: ther
 in float32 always.
 """
 
+from . import _core
 from .errors import ArgumentError
 
 PRECISIONS = ("highest", "high", "medium")
@@ -14,7 +15,16 @@ class _Matmul:
     """Of matrix products on CUDA devices, in the whole process."""
 
     def __init__(self) -> None:
-        self.precision = "highest"
+        self._precision = "highest"
+
+    @property
+    def precision(self) -> str:
+        return self._precision
+
+    @precision.setter
+    def precision(self, precision: str) -> None:
+        self._precision = precision
+        _core.cuda_allow_tf32(self.allow_tf32)
 
     @property
     def allow_tf32(self) -> bool:

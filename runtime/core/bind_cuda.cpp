@@ -1,8 +1,10 @@
 // The CUDA devices for runtime/cuda: what rt.cuda offers. Calls that wait for a device give the GIL away.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include "bind.h"
+#include "cuda_blas.h"
 #include "cuda_gpu.h"
 
 namespace nb = nanobind;
@@ -30,6 +32,18 @@ uintptr_t ask_kernel(int index, const std::string& name) {
   Gil gil("kernel " + name);
   try {
     return nb::cast<uintptr_t>(nb::borrow(kernel_callback)(index, name));
+  } catch (nb::python_error& e) {
+    e.restore();
+    throw PythonError();
+  }
+}
+
+PyObject* blas_callback = nullptr;  // runtime/cuda/libraries.py; held for ever
+
+std::vector<std::string> ask_blas() {
+  Gil gil("where cuBLAS is");
+  try {
+    return nb::cast<std::vector<std::string>>(nb::borrow(blas_callback)());
   } catch (nb::python_error& e) {
     e.restore();
     throw PythonError();
@@ -68,6 +82,11 @@ void bind_cuda(nb::module_& m) {
     kernel_callback = f.release().ptr();
     cuda::build_kernel = ask_kernel;
   });
+  m.def("cuda_set_blas_callback", [](nb::object f) {
+    blas_callback = f.release().ptr();
+    cuda::find_blas = ask_blas;
+  });
+  m.def("cuda_allow_tf32", [](bool allow) { cuda::allow_tf32 = allow; }, "allow"_a);
   m.def("cuda_allocator_functions", [] {
     return std::tuple{reinterpret_cast<uintptr_t>(cuda::allocate_for_cupy),
                       reinterpret_cast<uintptr_t>(cuda::deallocate_for_cupy)};

@@ -11,6 +11,7 @@
 
 #include "caching_allocator.h"
 #include "cuda_arrange.h"
+#include "cuda_blas.h"
 #include "cuda_memory.h"
 #include "recorder.h"
 #include "shapes.h"
@@ -120,9 +121,11 @@ void Gpu::launch(const Op& op, DType computed, In in, int nin, const Attrs& attr
   if (is_recording()) [[unlikely]]
     timed.emplace(timeline_, current_stream(),
                   labelled(op.id, kNative | static_cast<int>(out->dtype) << 3, 0, intern_shapes(in, nin)));
-  static const Op *const cast = find_op("cast"), *const assign = find_op("assign");
+  static const Op *const cast = find_op("cast"), *const assign = find_op("assign"), *const matmul = find_op("matmul");
   if (&op == cast || &op == assign) {
     if (copy_strided(*in[&op == assign], *out)) return;
+  } else if (&op == matmul) {
+    if (multiply(*this, *in[0], *in[1], *out)) return;
   } else if (launch_own(op, computed, in, nin, attrs, out)) {
     return;
   }

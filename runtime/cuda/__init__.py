@@ -6,7 +6,7 @@ Nothing is imported or started before it is asked for, and where there is no GPU
 
 from .. import _core
 from ..registry import BODIES_ON_CUDA
-from . import bodies, build
+from . import bodies, build, libraries
 from .devices import (
     DeviceProperties,
     current_device,
@@ -64,4 +64,5 @@ __all__ = [
 ]
 
 _core.cuda_set_kernel_callback(build.function)
+_core.cuda_set_blas_callback(libraries.cublas)
 BODIES_ON_CUDA.append(bodies.run)

@@ -2,24 +2,15 @@
 
 import ctypes
 import functools
-import sys
 from ctypes import byref, c_char_p, c_int, c_size_t, c_void_p
-from pathlib import Path
 
 from ..errors import DeviceError
-
-_PLACES = ("nvidia/cuda_nvrtc/lib", "nvidia/cu13/lib", "nvidia/cu12/lib")
-
-
-def _candidates() -> list[str]:
-    """The wheels' libraries, then what the system has."""
-    found = [path for root in sys.path for place in _PLACES for path in sorted(Path(root, place).glob("libnvrtc.so.*"))]
-    return [*map(str, found), "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]
+from .libraries import candidates
 
 
 @functools.cache
 def _library() -> ctypes.CDLL:
-    for name in _candidates():
+    for name in candidates("nvrtc"):
         try:
             return ctypes.CDLL(name)
         except OSError:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from .shim import HERE, Shim, compiler
+from .shim import CORE, HERE, Shim, compiler
 
 _BEGIN = """
 import ctypes, json, sys
@@ -15,6 +15,7 @@ from perflab.runtime import _core, presence
 from perflab.runtime.cuda import build
 library = presence._DRIVER = DRIVER
 presence.find_spec = lambda name: name  # CuPy is not needed
+_core.cuda_set_blas_callback(lambda: [library])
 if INDEX:  # kernels compiled for the host
     paths = json.load(open(INDEX))
     build.architecture = lambda major, minor: ""
@@ -41,6 +42,7 @@ def build(folder: Path) -> Path:
         "-std=c++20",
         "-shared",
         "-fPIC",
+        f"-I{CORE}",
         "-o",
         str(target),
         HERE / "fake_driver.cpp",

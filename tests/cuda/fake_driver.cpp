@@ -1,6 +1,6 @@
 // A CUDA driver without a GPU: the functions of core/cuda_driver.h over host memory. Work on a stream is put off until
 // somebody waits for it, so that a caller that does not wait is found out; new memory is filled with rubbish. A module
-// is the path of a library made with shim.h, whose kernels it runs.
+// is the path of a library made with shim.h, whose kernels it runs. And as much of cuBLAS as core/cuda_blas.cpp calls.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "half.h"
 #include "shim_kernel.h"
 
 namespace {
@@ -256,5 +257,50 @@ END CALL(cuLaunchKernel, void* f, unsigned x, unsigned y, unsigned z, unsigned b
   std::vector<char> copy(kernel->parameter_bytes);
   std::memcpy(copy.data(), parameters[0], copy.size());
   give(stream, [=, copy = std::move(copy)] { kernel->run(copy.data(), x, bx); });
+}
+END
+
+// --- cuBLAS: a handle is the stream that it was given
+namespace {
+
+template <class T>
+double element(const void* p, long long i) {
+  return static_cast<double>(static_cast<const T*>(p)[i]);
+}
+double read(int type, const void* p, long long i) {
+  return type == 1   ? element<double>(p, i)
+         : type == 2 ? static_cast<float>(static_cast<const perflab::Float16*>(p)[i])
+         : type == 0 ? element<float>(p, i)
+                     : static_cast<float>(static_cast<const perflab::BFloat16*>(p)[i]);
+}
+void write(int type, void* p, long long i, double x) {
+  if (type == 1) static_cast<double*>(p)[i] = x;
+  if (type == 0) static_cast<float*>(p)[i] = static_cast<float>(x);
+  if (type == 2) static_cast<perflab::Float16*>(p)[i] = perflab::Float16(static_cast<float>(x));
+  if (type == 14) static_cast<perflab::BFloat16*>(p)[i] = perflab::BFloat16(static_cast<float>(x));
+}
+
+}  // namespace
+
+CALL(cublasCreate_v2, void*** to) { *to = new void*(nullptr); }
+END CALL(cublasSetStream_v2, void** handle, void* stream) { *handle = stream; }
+END CALL(cublasGemmStridedBatchedEx, void** handle, int op_a, int op_b, int m, int n, int k, const void* alpha,
+         const void* a, int a_type, int lda, long long a_step, const void* b, int b_type, int ldb, long long b_step,
+         const void* beta, void* c, int c_type, int ldc, long long c_step, int count, int compute, int) {
+  ++calls["compute " + std::to_string(compute)];
+  if (lda < (op_a ? k : m) || ldb < (op_b ? n : k) || ldc < m || a_type != b_type || b_type != c_type) return 7;
+  const double by = read(compute == 70, alpha, 0), keep = read(compute == 70, beta, 0);
+  if (by != 1 || keep != 0) return 7;
+  give(*handle, [=] {
+    for (long long at = 0; at < count; ++at)
+      for (long long i = 0; i < m; ++i)
+        for (long long j = 0; j < n; ++j) {
+          double sum = 0;
+          for (long long l = 0; l < k; ++l)
+            sum += read(a_type, a, at * a_step + (op_a ? i * lda + l : l * lda + i)) *
+                   read(b_type, b, at * b_step + (op_b ? l * ldb + j : j * ldb + l));
+          write(c_type, c, at * c_step + j * ldc + i, sum);
+        }
+  });
 }
 END

@@ -1,4 +1,4 @@
-"""TF32 in matrix products: off until it is asked for, and told to CuPy before each."""
+"""TF32 in convolutions, which run over CuPy: off until it is asked for, and told to CuPy before each."""
 
 from pathlib import Path
 
@@ -8,8 +8,8 @@ import perflab.runtime as rt
 
 from .fake import WITH_CUPY, run
 
-PRODUCTS = """
-a = rt.ones(2, 3).to("cuda")
+CONVOLUTIONS = """
+a, weight = rt.ones(1, 1, 2, 2).to("cuda"), rt.ones(1, 1, 2, 2).to("cuda")
 told = []
 for choose in (
     lambda: None,
@@ -19,18 +19,18 @@ for choose in (
 ):
     choose()
     cupy.compute_types.clear()
-    value = (a @ a.mT)[0, 0].item()
+    value = rt.nn.functional.conv2d(a, weight)[0, 0, 0, 0].item()
     told.append([value, cupy.compute_types[-1], rt.get_float32_matmul_precision()])
 """
 
 
-def test_cupy_is_told_before_each_product(fake_driver: Path) -> None:
+def test_cupy_is_told_before_each_convolution(fake_driver: Path) -> None:
     default, tf32 = ["float32", 1], ["float32", 7]
-    assert run(fake_driver, WITH_CUPY + PRODUCTS) == [
-        [3.0, default, "highest"],
-        [3.0, tf32, "high"],
-        [3.0, default, "highest"],
-        [3.0, tf32, "medium"],
+    assert run(fake_driver, WITH_CUPY + CONVOLUTIONS) == [
+        [4.0, default, "highest"],
+        [4.0, tf32, "high"],
+        [4.0, default, "highest"],
+        [4.0, tf32, "medium"],
     ]
 
 
