@@ -19,7 +19,7 @@ from .spec import as_dtype
 
 Target = str | os.PathLike[str] | IO[bytes]
 
-# The metadata's key for what is not a flat dict of tensors: the structure, with tensors by their names in the file.
+# The metadata's key for the structure, with tensors by their names in the file. Of a flat dict it keeps the order.
 _STRUCTURE = "perflab.structure"
 _KINDS = {"I": "int", "U": "uint", "F": "float", "BF": "bfloat", "C": "complex"}
 
@@ -90,17 +90,11 @@ def _encode(obj: Any, metadata: Mapping[str, str] | None) -> bytes:
     if _STRUCTURE in notes or not all(isinstance(text, str) for pair in notes.items() for text in pair):
         raise ArgumentError(f"save: metadata is strings by strings, and '{_STRUCTURE}' is taken")
     tensors: dict[str, np.ndarray[Any, Any]] = {}
-    structure = _outline(obj, "", tensors)
-    if not _is_flat(obj):
-        notes[_STRUCTURE] = json.dumps(structure)
+    notes[_STRUCTURE] = json.dumps(_outline(obj, "", tensors))
     try:
-        return to_bytes(tensors, metadata=notes or None)
+        return to_bytes(tensors, metadata=notes)
     except SafetensorError as error:
         raise TypeError(f"save: safetensors cannot hold this: {error}") from None
-
-
-def _is_flat(obj: Any) -> bool:
-    return isinstance(obj, dict) and all(isinstance(k, str) and isinstance(v, Tensor) for k, v in obj.items())
 
 
 def _outline(value: Any, path: str, tensors: dict[str, np.ndarray[Any, Any]]) -> Any:

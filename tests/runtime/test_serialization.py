@@ -30,6 +30,13 @@ def test_a_dict_of_tensors_is_a_plain_safetensors_file(tmp_path: Path) -> None:
     assert rt.load(path)["x"].tolist() == [0, 1, 2] and rt.load_metadata(path) == {}
 
 
+def test_a_state_dict_keeps_its_order(tmp_path: Path) -> None:
+    state = {"z": rt.ones(2), "a": rt.ones(3, dtype=rt.float64), "m": rt.ones(1, dtype=rt.bool)}
+    rt.save(state, tmp_path / "state")
+    assert list(rt.load(tmp_path / "state")) == ["z", "a", "m"]
+    assert rt.load_metadata(tmp_path / "state") == {}
+
+
 def test_a_checkpoint_goes_on_where_it_was_saved() -> None:
     def train(net: nn.Module, optimizer: optim.Optimizer, scheduler: Any, steps: int) -> None:
         for _ in range(steps):
