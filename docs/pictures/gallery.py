@@ -73,7 +73,7 @@ def fill(folder: Path, torch_trace: Path) -> None:
     with closing(LocalLab.open(Settings(lab=folder / "lab"), create=False)) as lab:
         for project, path in (("torch", torch_trace), ("large", million)):
             lab.upload(path, Label(name=path.name, said=Origin(project=project, commit=NO_COMMIT)))
-        history.fill(lab, 160, 26)
+        history.fill(lab, 240, 26)
 
 
 def take(browser: Browser, address: str, folder: Path) -> None:

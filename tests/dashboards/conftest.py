@@ -246,6 +246,15 @@ SIZES = ((1440, 900), (1024, 768), (390, 844))
 every_size = pytest.mark.parametrize("window", SIZES, indirect=True, ids=[f"{wide}x{high}" for wide, high in SIZES])
 
 
+# How far the page moved under its reader's eyes, as browsers count it (web.dev/cls): 0.1 is called good.
+SHIFT = """
+window.shift = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+
 @dataclass
 class Watched:
     """A page and what went wrong on it; `refusal` is the status of an answer that the test provokes."""
@@ -255,6 +264,7 @@ class Watched:
     refusal: int | None = None
 
     def __post_init__(self) -> None:
+        self.page.add_init_script(SHIFT)
         self.page.on("console", self._on_console)
         self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
         self.page.on("requestfailed", self._on_failure)
@@ -295,6 +305,11 @@ class Watched:
             "() => !document.querySelector('[aria-busy]') &&"
             " [...document.querySelectorAll('.timeline:has(canvas), .flame')].every((each) => each.dataset.settled)"
         )
+
+    def shift(self) -> float:
+        """How far what was seen already moved while the page was made."""
+        self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        return float(self.page.evaluate("window.shift"))
 
     def overflow(self) -> int:
         """By how many pixels the page is wider than the window."""

@@ -63,14 +63,14 @@ def levels(commits: int, at: int, random: np.random.Generator) -> np.ndarray:
 
 
 def runs(commits: int, count: int) -> Iterator[Run]:
-    """A run of each commit, oldest first. The last benchmark ends after four fifths of them."""
+    """A run of each commit, oldest first. The last benchmark ends after three quarters of them."""
     random = np.random.default_rng(5)
     known = benchmarks(count)
     noise = random.choice((0.004, 0.01, 0.03), len(known))[:, None]
     values = np.array([levels(commits, at, random) for at in range(len(known))])
     values = values * np.exp(random.normal(0, 1, values.shape) * noise)
     for number in range(commits):
-        ended = number >= commits * 4 // 5
+        ended = number >= commits * 3 // 4
         yield Run(
             project="trainer",
             commit=sha(number),

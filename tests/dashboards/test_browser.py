@@ -55,6 +55,7 @@ def test_page_is_whole(lab: str, watched: Watched, path: str) -> None:
     assert page.title().startswith(PAGES[path])
     assert page.title().endswith("perflab")
     assert watched.overflow() <= 0
+    assert watched.shift() < 0.1
     assert page.locator("main h1").count() == 1
     for figure in page.locator("[data-figure]").all():
         box = figure.locator("svg.main-svg").first.bounding_box()

@@ -21,6 +21,7 @@ TRACE = '{"traceEvents": [{"ph": "X", "name": "add", "cat": "cpu_op", "pid": 1, 
 def test_nothing_sticks_out(long_lab: str, watched: Watched, path: str) -> None:
     watched.visit(long_lab + path)
     assert watched.overflow() <= 0
+    assert watched.shift() < 0.1
 
 
 def test_overview_names_the_commit_that_moved_benchmarks(long_lab: str, watched: Watched) -> None:

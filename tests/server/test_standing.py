@@ -107,7 +107,7 @@ def test_a_glance_is_kept_until_something_comes(tmp_path: Path) -> None:
     assert [len(found.values) for found in first.standings] == [12, 12, 12, 9]
     assert glances.of("trainer") is first
     history.fill(lab, 13, 4)
-    assert [len(found.values) for found in glances.of("trainer").standings] == [13, 13, 13, 10]
+    assert [len(found.values) for found in glances.of("trainer").standings] == [13, 13, 13, 9]
     lab.close()
 
 
