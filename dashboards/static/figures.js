@@ -16,6 +16,7 @@ async function draw(figure) {
   if (figure.div.dataset.said) config.doubleClickDelay = 0; // each click chooses a point
   await Plotly.react(figure.div, figure.data, layoutOf(figure), config);
   figure.div.dataset.drawn = "true";
+  performance.mark("figure-drawn");
   figure.div.dispatchEvent(new Event("drawn", { bubbles: true }));
 }
 

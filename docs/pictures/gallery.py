@@ -24,7 +24,7 @@ from perflab.server.lab import LocalLab
 from perflab.server.schema import Label, Origin
 from perflab.server.settings import Settings
 from tests.dashboards import history
-from tests.dashboards.measure_trace import training_run
+from tests.dashboards.training_run import training_run
 
 SIZES = ((1440, 900), (1024, 768), (390, 844))
 THEMES = ("light", "dark")

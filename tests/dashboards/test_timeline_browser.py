@@ -7,6 +7,8 @@ from urllib.request import urlopen
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from perflab.dashboards import theme
+
 from .conftest import Watched, every_size
 
 pytestmark = pytest.mark.browser
@@ -259,6 +261,30 @@ def test_a_drag_from_a_free_place_sums_a_stretch(lab: str, watched: Watched) -> 
     start, end = (int(each) for each in asked(page)["marked"].split("~")[:2])
     scale = (before[1] - before[0]) / box["width"]
     assert (start - before[0], end - before[0]) == pytest.approx((100 * scale, 300 * scale), rel=0.02)
+
+
+# Where pixels of a colour are: how many rows and columns of the canvas have one.
+COLOURED = """(colour) => {
+  const canvas = document.querySelector("canvas.slices");
+  const { data, width } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  const wanted = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  const places = [];
+  for (let at = 0; at < data.length; at += 4) {
+    if (wanted.every((channel, place) => data[at + place] === channel)) places.push(at / 4);
+  }
+  const count = (of) => new Set(places.map(of)).size;
+  return [count((at) => Math.floor(at / width)), count((at) => at % width)];
+}"""
+
+
+def test_slices_too_narrow_for_a_box_are_seen(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1")
+    page.locator(".rows").press("0")
+    asked(page)
+    rows, columns = page.evaluate(COLOURED, theme.slice_colour(theme.category("gil"), "GIL held: hook"))
+    # 30 waits of 7 us, each before 9 us of holding, in 16 ms: a pixel or two each, as high as the row
+    assert rows == 17
+    assert 24 <= columns <= 90
 
 
 def test_an_address_with_a_name_finds_its_slices(lab: str, watched: Watched) -> None:

@@ -15,8 +15,8 @@ from perflab.server.schema import Label, Origin
 from perflab.server.settings import Settings
 
 from .conftest import Watched, every_size, served
-from .measure_trace import training_run
 from .test_ranks import run_of_ranks
+from .training_run import training_run
 
 TORCH = Path(__file__).parents[1] / "data/traces/torch_step.json"
 

@@ -229,6 +229,7 @@ async function begin(panel, place) {
     if (!response.ok) throw new Error(answer.error);
     const graph = new FlameGraph(panel, new Boxes(answer), place ? `flame${place + 1}` : "flame");
     panel.classList.toggle("is-empty", graph.boxes.size === 0);
+    panel.classList.add("is-read");
     if (!graph.boxes.size) note.textContent = panel.dataset.empty;
   } catch (error) {
     note.textContent = `The flame graph could not be read (${error.message}); reload the page to try again.`;

@@ -104,6 +104,7 @@ tiles.addEventListener("fault", ({ detail }) => (fault.textContent = `The timeli
 scroller.addEventListener("scroll", redraw);
 window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
 new ResizeObserver(() => {
+  rows.measure();
   fetchTiles();
   redraw();
 }).observe(rows.canvas);
@@ -249,6 +250,7 @@ const search = new Search(panel.querySelector("form.find"), data.address, view, 
 
 paint();
 arrange();
+panel.classList.add("is-arranged");
 fetchTiles();
 if (view.marked) mark(view.marked);
 if (asked.slice !== null) {

@@ -35,6 +35,7 @@ export class Pane {
     this.rows.layout = layOut(this.bands, { folded, closed, only });
     this.scroller.firstElementChild.style.height = `${this.layout.height}px`;
     this.scroller.style.setProperty("--content", `${this.layout.height}px`);
+    this.rows.measure();
     nameBands(this.gutter, this.bands, this.layout, this.view);
   }
 

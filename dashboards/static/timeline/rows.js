@@ -2,10 +2,12 @@
 
 import { inkOn, prepared } from "./colours.js";
 import { rowAt } from "./layout.js";
+import { packed, Strips } from "./strips.js";
 import { size } from "./units.js";
 
 const LETTER = 6.1; // px, on average
 const SMALLEST_TEXT = 28;
+const WIDE = 3; // px, beyond which a slice is a rectangle of its own
 const NEAR = 3; // px beside a slice that still hit it
 
 export class Rows {
@@ -15,13 +17,16 @@ export class Rows {
     this.view = view;
     this.tiles = tiles;
     this.layout = { bands: [], rows: [], headings: [], height: 0 };
+    this.width = 0; // px
     this.top = 0; // how far the rows are scrolled
     this.hovered = null;
+    this.strips = new Strips();
     this.colours = {};
   }
 
-  get width() {
-    return this.canvas.clientWidth;
+  // Takes the width of the canvas, which is not asked for with each slice: that takes longer than to draw one.
+  measure() {
+    this.width = this.canvas.clientWidth;
   }
 
   x(time) {
@@ -34,20 +39,21 @@ export class Rows {
 
   draw() {
     const { context, width, height, ratio } = prepared(this.canvas);
-    this.context = context;
-    this.ratio = ratio;
+    Object.assign(this, { context, width, ratio });
     context.font = `11px ${this.colours.font}`;
     context.textBaseline = "middle";
     this.#drawGround(width, height);
     const shown = this.layout.rows.map((row, number) => ({ ...row, number })).filter((row) => row && this.#isIn(row, height));
     const pieces = this.tiles.pieces(this.view.start, this.view.end, width);
+    this.strips.begin(this.canvas.width, shown.length);
     pieces.forEach((piece, place) => {
-      for (const row of shown) {
+      shown.forEach((row, line) => {
         if (piece.tile.curves.has(row.number)) this.#drawCurve(piece, row);
         const entries = this.#entries(piece, row.number, place === 0);
-        if (entries) this.#drawRow(piece.tile, row, ...entries);
-      }
+        if (entries) this.#drawRow(piece.tile, row, line, ...entries);
+      });
     });
+    this.strips.draw(context, width);
     this.#drawCurveHeads(shown, pieces);
     this.#drawMarks(height);
     this.#drawMark(height);
@@ -130,43 +136,31 @@ export class Rows {
     if (height > layout.height - top) context.clearRect(0, layout.height - top, width, height);
   }
 
-  // Neighbours of one colour that touch are one rectangle: a million slices are a few thousand of them.
-  #drawRow(tile, { y, height }, first, last) {
-    const { context, view } = this;
+  // The entries of a row: wide ones at once, the others into the strip of that line.
+  #drawRow(tile, row, line, first, last) {
+    const { context, view, width, ratio, strips } = this;
     const matches = this.#matches(tile);
-    const scale = this.width / view.span;
-    const pixel = 1 / this.ratio;
-    const up = y - this.top;
-    let run = null;
-    const flush = () => {
-      if (!run) return;
-      context.globalAlpha = run.alpha;
-      context.fillStyle = run.colour;
-      context.fillRect(run.x0, up, Math.max(run.x1 - run.x0, pixel), height);
-    };
+    tile.packed ??= tile.colours.map(packed);
+    const scale = width / view.span;
+    const pixel = 1 / ratio;
+    const place = { y: row.y - this.top, height: row.height };
     for (let at = first; at < last; at++) {
+      const look = tile.look[at];
       const x0 = Math.max((tile.begin[at] - view.start) * scale, -2);
-      const x1 = Math.min((tile.end[at] - view.start) * scale, this.width + 2);
-      const colour = tile.colours[tile.look[at]];
+      const x1 = Math.min((tile.end[at] - view.start) * scale, width + 2);
       const share = tile.count[at] > 1 ? tile.busy[at] / Math.max(tile.end[at] - tile.begin[at], 1) : 1;
-      const alpha = (0.25 + 0.75 * (Math.ceil(share * 4) / 4)) * (matches && !matches[tile.look[at]] ? 0.22 : 1);
-      const isWide = x1 - x0 > 3;
-      if (run && !isWide && run.colour === colour && run.alpha === alpha && x0 <= run.x1 + 0.6) {
-        run.x1 = Math.max(run.x1, x1, x0 + pixel);
+      const alpha = (0.25 + 0.75 * (Math.ceil(share * 4) / 4)) * (matches && !matches[look] ? 0.22 : 1);
+      if (x1 - x0 <= WIDE) {
+        strips.fill(line, place, Math.round(x0 * ratio), Math.round(x1 * ratio), tile.packed[look], alpha);
         continue;
       }
-      flush();
-      const left = Math.round(x0 * this.ratio) / this.ratio;
-      const right = Math.round(x1 * this.ratio) / this.ratio;
-      run = { x0: left, x1: isWide ? right - pixel : Math.max(right, left + pixel), colour, alpha };
-      if (isWide) {
-        flush();
-        run = null;
-        const ink = alpha < 0.3 ? this.colours.muted : inkOn(colour);
-        if (x1 - x0 > SMALLEST_TEXT) this.#drawText(tile.names[tile.look[at]], ink, Math.max(x0, 0), x1, up + height / 2);
-      }
+      const left = Math.round(x0 * ratio) / ratio;
+      context.globalAlpha = alpha;
+      context.fillStyle = tile.colours[look];
+      context.fillRect(left, place.y, Math.max(Math.round(x1 * ratio) / ratio - pixel - left, pixel), place.height);
+      const ink = alpha < 0.3 ? this.colours.muted : inkOn(tile.colours[look]);
+      if (x1 - x0 > SMALLEST_TEXT) this.#drawText(tile.names[look], ink, Math.max(x0, 0), x1, place.y + place.height / 2);
     }
-    flush();
     context.globalAlpha = 1;
   }
 
