@@ -14,8 +14,20 @@ from .trace import Int64s, Json
 if TYPE_CHECKING:
     from pyinstrument.session import Session
 
+_RECORDING = "(recording)\0\0"  # the frame that stands for the profiler's own at the end of a stack
+
+
+def _frames_of(*names: str) -> tuple[str, ...]:
+    """What is in frames of these files beside this one."""
+    return tuple(f"\0{Path(__file__).with_name(name)}\0" for name in names)
+
+
 # In frames that run a program or a cell, which begins above them.
-_RUNS = tuple(f"\0{Path(__file__).with_name(name)}\0" for name in ("program.py", "notebook.py"))
+_RUNS = _frames_of("program.py", "notebook.py")
+_RECORDS = _frames_of(
+    "session.py", "window.py", "recorder.py", "stacks.py", "gil.py", "family.py", "threads.py", "garbage.py",
+    "resident.py", "torch_recorder.py",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +56,7 @@ class StackTrack:
             # function, file and line by NUL; behind \x01 the line that ran; the first is the thread
             inner = [frame.split("\x01")[0] for frame in stack if "\0<thread>\0" not in frame]
             begins = [place + 1 for place, frame in enumerate(inner) if any(runs in frame for runs in _RUNS)]
-            inner = inner[max(begins, default=0) :]
+            inner = _without_recording(inner[max(begins, default=0) :])
             samples.append(([frames.setdefault(frame, len(frames)) for frame in inner], round(seconds * 1e9)))
         began = int(ns(np.array([record.began]))[0])
         found = np.array(stretches(samples, began), dtype=np.int64).reshape(-1, 3)
@@ -65,3 +77,11 @@ class StackTrack:
         handles = builder.slices(start, end - start, self._track, self._names[frame], category) + np.arange(len(frame))
         builder.slice_args("file", handles, frame, table=self._files)
         builder.slice_args("line", handles, self._lines[frame])
+
+
+def _without_recording(stack: list[str]) -> list[str]:
+    """The profiler's own frames at the end of a stack as one."""
+    own = len(stack)
+    while own and any(records in stack[own - 1] for records in _RECORDS):
+        own -= 1
+    return stack if own == len(stack) else [*stack[:own], _RECORDING]

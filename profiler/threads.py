@@ -4,10 +4,12 @@ import functools
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 
 class ThreadNames:
-    """Knows the names of all of Python's threads that live at some time between its making and stop().
+    """Knows the names of all of Python's threads that live at some time between its making and stop(), and of other
+    threads that have one of their own when it is read or noted.
 
     `tell` is called with the id and the name of each that starts.
     """
@@ -19,7 +21,12 @@ class ThreadNames:
 
     def read(self) -> dict[int, str]:
         """Names by the operating system's id of the thread."""
-        return self._names | _of_living()
+        self.note()
+        return dict(self._names)
+
+    def note(self) -> None:
+        """Those that live now are known from now on."""
+        self._names = _of_system() | self._names | _of_living()
 
     def add(self, thread: int, name: str) -> None:
         """One has started."""
@@ -36,6 +43,18 @@ def _of_living() -> dict[int, str]:
     known = {thread.native_id: thread.name for thread in threading.enumerate() if thread.native_id}
     # after a fork Python still has its parent's id
     return known | {threading.get_native_id(): threading.current_thread().name}
+
+
+def _of_system() -> dict[int, str]:
+    """Of threads that have not merely the name of the process, such as those of libraries; Linux knows them."""
+    found = {}
+    for thread in Path("/proc/self/task").glob("*"):
+        try:
+            found[int(thread.name)] = (thread / "comm").read_text("utf-8", "replace").rstrip("\n")
+        except OSError:
+            continue  # it has ended
+    plain = found.get(os.getpid())
+    return {thread: name for thread, name in found.items() if name != plain}
 
 
 class _Starts:

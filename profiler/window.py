@@ -145,6 +145,7 @@ class Window:
     def end(self, metadata: dict[str, Json]) -> Recording:
         """What was recorded, and nothing is any more."""
         try:
+            self._threads.note()  # the sampler's is one of them
             if self._stack is not None:
                 self._stack.stop()
             self.sample_memory()

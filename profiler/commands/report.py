@@ -1,8 +1,11 @@
 """`perflab report`: what a trace shows, in words and tables."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
+
+_WIDTH = 120
 
 
 class Report:
@@ -47,5 +50,7 @@ class Report:
 
         from ..report.terminal import show
 
-        show(sections(found), title, Console(file=sys.stdout, highlight=False))
+        # into a file or a log it is wide enough for most names
+        width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH
+        show(sections(found), title, Console(file=sys.stdout, highlight=False, width=width))
         return 0

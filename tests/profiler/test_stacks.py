@@ -9,13 +9,15 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from perflab import runtime as rt
-from perflab.profiler import ProfilerError, ProfileStateError, chrome, profile
+from perflab.profiler import ProfilerError, ProfileStateError, TraceBuilder, Track, chrome, profile
 from perflab.profiler.importers import read as read_any
+from perflab.profiler.stack_track import StackRecord, StackTrack
 from perflab.runtime import _core
 
 SAMPLES = 30
@@ -243,3 +245,33 @@ until_sampled()
 def test_forked_children_and_their_parent_go_on() -> None:
     done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=300)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_profilers_own_frames_at_the_end_of_a_stack_are_one() -> None:
+    from perflab.profiler import session, window
+
+    main, step, close, wait = (
+        f"{name}\0{file}\0" + "12"
+        for name, file in (
+            ("main", "/x/train.py"),
+            ("step", session.__file__),
+            ("close", window.__file__),
+            ("wait", "/x"),
+        )
+    )
+    stacks = ([main], [main, step, close], [main, step, wait], [main, wait])
+    record = SimpleNamespace(frame_records=[(stack, 0.001) for stack in stacks])
+    builder = TraceBuilder()
+    number = builder.track(Track(1, 1))
+    track = StackTrack(StackRecord(1, 0, record), builder, lambda ticks: ticks, lambda thread: number)  # type: ignore[arg-type]
+    track.add(float("inf"))
+    trace = builder.build()
+    slices = trace.slices
+    found = list(zip(trace.name_of(range(len(slices))), slices.start.tolist(), slices.duration.tolist(), strict=True))
+    assert found == [
+        ("main", 0, 4_000_000),
+        ("(recording)", 1_000_000, 1_000_000),
+        ("step", 2_000_000, 1_000_000),  # it has called what is not the profiler's, such as on_trace_ready
+        ("wait", 2_000_000, 1_000_000),
+        ("wait", 3_000_000, 1_000_000),
+    ]

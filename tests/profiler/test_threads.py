@@ -1,11 +1,16 @@
 """Names of threads on the timeline."""
 
+import ctypes
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+
+import pytest
 
 from perflab import runtime as rt
 from perflab.profiler import Trace, profile
 from perflab.profiler.threads import ThreadNames
+from perflab.profiler.window import Window
 
 
 def names_of_ops(trace: Trace) -> set[str]:
@@ -88,3 +93,27 @@ def test_who_hooks_over_it_stays() -> None:
         assert "later" in calls  # others' threads may have been started meanwhile
     finally:
         threading.Thread.start = own  # type: ignore[method-assign]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system's names of threads are read from /proc")
+def test_a_thread_that_is_not_pythons_has_the_name_it_gave_itself() -> None:
+    libc, thread = ctypes.CDLL(None), ctypes.c_ulong()
+    names = ThreadNames()
+    assert libc.pthread_create(ctypes.byref(thread), None, libc.pause, None) == 0
+    try:
+        assert libc.pthread_setname_np(thread, b"decoder 7") == 0
+        names.note()
+    finally:
+        libc.pthread_cancel(thread)
+        libc.pthread_join(thread, None)
+        names.stop()
+    read = names.read()
+    assert "decoder 7" in read.values()
+    assert read[threading.get_native_id()] == threading.current_thread().name
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system's names of threads are read from /proc")
+def test_the_samplers_thread_has_its_name() -> None:
+    window = Window(1000, lambda: None, True, False)
+    recording = window.end({})
+    assert "stack sampler" in recording.threads.values()
