@@ -52,22 +52,31 @@ LAST_LINES = "\n]}\n"
 def write(trace: Trace | Pages, path: str | os.PathLike[str]) -> None:
     """Write `trace` to `path`, compressed where the name ends in `.gz`.
 
-    The file appears whole or not at all. A lone surrogate in a text is written out as a backslash escape, a NaN or an
-    infinity as null. Raises OSError where the file cannot be written.
+    The file appears whole or not at all, where a link leads if it is one; a pipe or a device is written to. A lone
+    surrogate in a text is written out as a backslash escape, a NaN or an infinity as null. Raises OSError where the
+    file cannot be written.
     """
-    target = Path(path)
+    compress = Path(path).suffix == ".gz"
+    if os.path.exists(path) and not os.path.isfile(path):
+        _put(trace, Path(path), compress)
+        return
+    target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
-        with _open(temporary, compress=target.suffix == ".gz") as file, ThreadPoolExecutor(1) as writer:
-            # while one page is compressed and written, the next is made
-            writing = _behind(writer, file, b"")
-            for text in encode(trace):
-                writing.result()
-                writing = _behind(writer, file, text)
-            writing.result()
+        _put(trace, temporary, compress)
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _put(trace: Trace | Pages, path: Path, compress: bool) -> None:
+    with _open(path, compress) as file, ThreadPoolExecutor(1) as writer:
+        # while one page is compressed and written, the next is made
+        writing = _behind(writer, file, b"")
+        for text in encode(trace):
+            writing.result()
+            writing = _behind(writer, file, text)
+        writing.result()
 
 
 def _behind(writer: ThreadPoolExecutor, file: BinaryIO, text: bytes) -> "Future[int]":

@@ -29,8 +29,8 @@ def save(obj: Any, f: Target, *, metadata: Mapping[str, str] | None = None, weig
 
     The file is in the safetensors format; of a flat dict of tensors it holds these under their names, for any program
     that reads it. metadata: strings that are kept with it. weights_only=False pickles any object instead; loading that
-    needs the same. A path gets the file whole or not at all. Raises TypeError for what only a pickle can
-    hold.
+    needs the same. A path gets the file whole or not at all, where a link leads if it is one. Raises TypeError for
+    what only a pickle can hold.
     """
     if weights_only:
         data = _encode(obj, metadata)
@@ -41,7 +41,10 @@ def save(obj: Any, f: Target, *, metadata: Mapping[str, str] | None = None, weig
     if not isinstance(f, str | os.PathLike):
         f.write(data)
         return
-    path = Path(f)
+    if os.path.exists(f) and not os.path.isfile(f):  # a pipe or a device: no file may take its place
+        Path(f).write_bytes(data)
+        return
+    path = Path(os.path.realpath(f))
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with open(descriptor, "wb") as file:

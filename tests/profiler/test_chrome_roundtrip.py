@@ -4,6 +4,7 @@ import json
 import math
 import os
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -235,3 +236,20 @@ def test_lone_surrogates_are_found_by_the_name_that_was_given(tmp_path: Path) ->
         assert one.select(name=one.name_of([0])[0]).tolist() == [0]
     assert again.tracks == trace.tracks
     assert (again.tracks[0].name, again.tracks[0].process) == ("thread \\udcff", "process \\ud800 \u2603")
+
+
+def test_no_file_takes_the_place_of_a_pipe_or_a_link(tmp_path: Path) -> None:
+    trace = long_trace(10)
+    real, link, pipe = (tmp_path / name for name in ("real.json", "link.json", "pipe.json"))
+    link.symlink_to(real)
+    chrome.write(trace, link)
+    assert link.is_symlink()
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(pipe.read_bytes)
+        chrome.write(trace, pipe)
+        assert read.result() == real.read_bytes()
+    assert pipe.is_fifo()
+    with pytest.raises(IsADirectoryError):
+        chrome.write(trace, tmp_path)
+    assert sorted(os.listdir(tmp_path)) == ["link.json", "pipe.json", "real.json"]

@@ -153,6 +153,16 @@ def test_a_path_gets_the_file_whole_or_not_at_all(tmp_path: Path, monkeypatch: p
     assert rt.load(path)["a"].item() == 1 and [p.name for p in tmp_path.iterdir()] == ["state"]
 
 
+def test_no_file_takes_the_place_of_a_device_or_a_link(tmp_path: Path) -> None:
+    link, device = tmp_path / "link", tmp_path / "null"
+    link.symlink_to(tmp_path / "real")
+    device.symlink_to(os.devnull)
+    rt.save({"a": rt.ones(1)}, link)
+    assert link.is_symlink() and rt.load(tmp_path / "real")["a"].item() == 1
+    rt.save({"a": rt.ones(1)}, device)
+    assert device.is_char_device()
+
+
 def test_what_cannot_be_named_is_refused() -> None:
     with pytest.raises(rt.ArgumentError, match=r"two tensors would have the name 'a\.b'"):
         round_trip({"a.b": rt.ones(1), "a": {"b": rt.ones(1)}})
