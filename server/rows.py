@@ -119,8 +119,8 @@ def _benchmark_ids(connection: Connection, project: int, benchmarks: Sequence[Be
     found = {}
     for at in range(0, len(names), _NAMES_AT_ONCE):
         query = of_project.where(t.benchmark.c.name.in_(names[at : at + _NAMES_AT_ONCE]))
-        for id, *identity in connection.execute(query):
-            if (benchmark := asked.get(tuple(identity))) is not None:
+        for id, *values in connection.execute(query):
+            if (benchmark := asked.get(tuple(values))) is not None:
                 found[benchmark] = int(id)
     # In one order: two transactions that make the same benchmarks would else wait for each other.
     for identity in sorted(asked):
