@@ -35,10 +35,30 @@ function filter(table) {
   const fits = (row) => ({ dataset, value }) =>
     dataset.key ? row.dataset[dataset.key] === value : row.textContent.toLowerCase().includes(value.trim().toLowerCase());
   for (const row of table.tBodies[0].rows) row.hidden = !controls.every(fits(row));
+  table.nextElementSibling?.remove();
+  if ([...table.tBodies[0].rows].some(({ hidden }) => !hidden)) return;
+  table.after(Object.assign(document.createElement("p"), { className: "empty", textContent: "No row fits this filter." }));
+}
+
+// What a control with a name says stands in the address, so that others see the table as it is seen here.
+function keep({ name, value }) {
+  const address = new URL(window.location);
+  if (value) address.searchParams.set(name, value);
+  else address.searchParams.delete(name);
+  history.replaceState(history.state, "", address);
 }
 
 for (const control of document.querySelectorAll("[data-table]")) {
-  control.addEventListener("input", () => filter(document.getElementById(control.dataset.table)));
+  const table = document.getElementById(control.dataset.table);
+  const told = control.name && new URLSearchParams(window.location.search).get(control.name);
+  if (told) {
+    control.value = told;
+    filter(table);
+  }
+  control.addEventListener("input", () => {
+    filter(table);
+    if (control.name) keep(control);
+  });
 }
 
 for (const select of document.querySelectorAll("select[data-submit]")) {
