@@ -41,6 +41,17 @@ class MaskRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RuleRow:
+    """Which traces stay of a project, or of the lab with "": those of its newest commits, and of one in `thin` older
+    ones, in at most `quota` bytes."""
+
+    project: str
+    newest: int
+    thin: int
+    quota: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class EntryRow:
     """What somebody did, or was refused."""
 
@@ -55,8 +66,8 @@ class EntryRow:
 class SettingsView:
     """`secret` is that of a token that was just made, with its name; it is shown this once.
 
-    `newest` and `thin` are what `perflab lab gc` goes by where it is not told: how many of a project's newest commits
-    keep their traces, and of how many older ones one does.
+    `newest` and `thin` are those of a rule that does not say: how many of a project's newest commits keep their traces,
+    and of how many older ones one does.
     """
 
     who: str
@@ -64,6 +75,7 @@ class SettingsView:
     tokens: Sequence[TokenRow]
     shares: Sequence[ShareRow]
     masks: Sequence[MaskRow]
+    rules: Sequence[RuleRow]
     entries: Sequence[EntryRow]
     newest: int
     thin: int

@@ -59,6 +59,7 @@ def create_app(settings: Settings, store: Store, blobs: Blobs) -> FastAPI:
         redoc_url=None,
     )
     app.state.register = store.register
+    app.state.keeping = store.keeping
     app.state.limits = Limits()
     # The last that is added is the first to be asked.
     app.add_middleware(Freshness)

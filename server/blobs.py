@@ -6,6 +6,7 @@ import io
 import os
 import re
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -17,6 +18,7 @@ from .errors import LabRefused, NotFound
 from .settings import Settings
 
 CHUNK = 1 << 20
+LONGEST_UPLOAD_S = 24 * 3600
 DIGITS = 64
 _HASH = re.compile(rf"[0-9a-f]{{{DIGITS}}}(?![0-9a-f])")
 
@@ -59,6 +61,10 @@ class Blobs(Protocol):
 
     def delete(self, sha256: str) -> None:
         """Remove a file and what was made of it; one that is not there is no error."""
+        ...
+
+    def sweep(self) -> None:
+        """Remove temporary files that processes left which were killed."""
         ...
 
 
@@ -149,6 +155,15 @@ class FolderBlobs:
         for path in [*self._derived(sha256).parent.glob(f"{sha256}*"), self._path(sha256)]:
             path.unlink(missing_ok=True)
 
+    def sweep(self) -> None:
+        # One of an upload in flight was written to just now.
+        before = time.time() - LONGEST_UPLOAD_S
+        for folder in (self._folder / "incoming", *(self._folder / "derived").glob("*")):
+            for path in folder.glob("*"):
+                with contextlib.suppress(FileNotFoundError):
+                    if hash_of(path.name) is None and path.stat().st_mtime < before:
+                        path.unlink()
+
     def _derived(self, sha256: str) -> Path:
         return self._folder / "derived" / sha256[:2] / sha256
 
@@ -195,6 +210,9 @@ class MemoryBlobs:
         self.kept.pop(sha256, None)
         for name in [name for name in self.derived if name.startswith(sha256)]:
             del self.derived[name]
+
+    def sweep(self) -> None:
+        pass
 
 
 def hash_of(name: str) -> str | None:

@@ -189,6 +189,11 @@ class CommitFacts:
     release: str | None = None
     released: int | None = None
 
+    @property
+    def is_release(self) -> bool:
+        """Whether the tag is its own."""
+        return self.released is not None and self.released == self.behind
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewFacts:

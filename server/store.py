@@ -9,7 +9,6 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, Select, func, select, update
-from sqlalchemy import delete as sql_delete
 from sqlalchemy.sql.elements import ColumnElement
 
 from perflab.benchmarks.machine import Machine
@@ -18,9 +17,10 @@ from perflab.benchmarks.result import Benchmark, Result
 from . import tables as t
 from .access.register import Register
 from .arrival import Arrival
-from .database import open_engine, own_files, reading, share_files, writing
+from .database import open_engine, reading, share_files, writing
 from .errors import Ambiguous, NotFound
 from .jobs import Jobs
+from .keeping import Keeping
 from .rows import add_upload, id_of, insert_row
 from .schema import (
     Commit,
@@ -74,6 +74,11 @@ class Store:
         """The traces that wait for a worker."""
         return Jobs(self._engine)
 
+    @property
+    def keeping(self) -> Keeping:
+        """The rules of what stays, and the removal of the rest."""
+        return Keeping(self._engine)
+
     def _read(self) -> AbstractContextManager[Connection]:
         return reading(self._engine)
 
@@ -112,23 +117,6 @@ class Store:
                 ).rowcount
                 for each in facts
             )
-
-    def remove_trace(self, id: int, delete: Callable[[], None]) -> None:
-        """Remove a trace, and its run where it had no more; `delete` is called where nothing else has its file."""
-        with self._write() as connection:
-            own_files(connection)
-            query = select(t.upload.c.id, t.upload.c.run_id, t.upload.c.sha256).join(t.trace).where(t.trace.c.id == id)
-            found = connection.execute(query).one_or_none()
-            if found is None:  # another process was faster
-                return
-            connection.execute(sql_delete(t.trace).where(t.trace.c.id == id))
-            connection.execute(sql_delete(t.upload).where(t.upload.c.id == found.id))
-            others = select(t.upload.c.id).where(t.upload.c.run_id == found.run_id)
-            connection.execute(sql_delete(t.run).where(t.run.c.id == found.run_id, ~others.exists()))
-            waiting = select(t.job.c.id).where(t.job.c.sha256 == found.sha256, t.job.c.finished.is_(None))
-            same = select(t.upload.c.id).where(t.upload.c.sha256 == found.sha256)
-            if connection.scalar(same.limit(1)) is None and connection.scalar(waiting.limit(1)) is None:
-                delete()
 
     # Reading
 
@@ -297,7 +285,7 @@ def _runs(connection: Connection, conditions: Sequence[ColumnElement[bool]], lim
         .limit(limit)
     )
     rows = connection.execute(query).all()
-    ids = [row.id for row in rows]
+    ids = select(query.with_only_columns(t.run.c.id).subquery().c.id)  # a statement takes so many values and no more
     traces = _traces(connection, t.upload.c.run_id.in_(ids))
     count_query = (
         select(t.upload.c.run_id, func.count(t.result.c.id).label("results"))

@@ -244,3 +244,13 @@ masking = Table(
     Column("project", String(200), primary_key=True),
     Column("masked", Boolean, nullable=False),
 )
+
+# Which traces stay: by project; "" for those that have no row.
+retention = Table(
+    "retention",
+    metadata,
+    Column("project", String(200), primary_key=True),
+    Column("newest", BigInteger, nullable=False),
+    Column("thin", BigInteger, nullable=False),
+    Column("quota", BigInteger),
+)

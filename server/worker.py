@@ -1,7 +1,8 @@
-"""Reads the traces that wait, one after the other."""
+"""Reads the traces that wait, one after the other, and makes room by the lab's rules."""
 
 import contextlib
 import logging
+import time
 from collections.abc import Iterator
 from threading import Event, Thread
 
@@ -9,10 +10,12 @@ from .blobs import Blobs
 from .errors import LabRefused, NotFound, Refused
 from .ingest import ingest
 from .jobs import Job, Jobs
+from .retention import tidy
 from .store import Store
 
 PAUSE_S = 0.2
 RETRY_S = 5.0
+TIDY_EVERY_S = 3600.0
 
 
 class Worker:
@@ -25,17 +28,26 @@ class Worker:
 
     def work(self, stop: Event) -> None:
         """Read what waits until `stop` is set; a job that was begun is ended first."""
+        tidied = time.monotonic()
         while not stop.is_set():
             try:
                 job = self._jobs.take()
                 if job is not None:
                     self._do(job)
+                elif time.monotonic() - tidied >= TIDY_EVERY_S:
+                    self._tidy()
+                    tidied = time.monotonic()
             except LabRefused as error:  # the database or the files cannot be reached just now
                 logging.getLogger(__name__).warning("%s", error)
                 stop.wait(RETRY_S)
                 continue
             if job is None:
                 stop.wait(PAUSE_S)
+
+    def _tidy(self) -> None:
+        removed = tidy(self._store, self._blobs)
+        if removed.traces or removed.files:
+            self._store.register.record("a worker", "make room", str(removed))
 
     def _do(self, job: Job) -> None:
         with self._renewed(job):

@@ -1,61 +1,110 @@
 """`perflab lab`: what is done to a lab as a whole."""
 
 import argparse
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ..errors import Refused
 from ..settings import DEFAULT_NEWEST, DEFAULT_THIN, Settings
 from .arguments import ERRORS, add_folder
 
+if TYPE_CHECKING:
+    from ..blobs import Blobs
+    from ..store import Store
+
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+WHO = "the command line"
 
 
 class Lab:
-    help = "make room in a lab (docs/team.md)"
+    help = "make room in a lab, and say what stays (docs/team.md)"
     errors = ERRORS
 
     def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
-        gc = parser.add_subparsers(required=True, metavar="WHAT").add_parser(
-            "gc", help="remove traces that no rule keeps; results of benchmarks stay"
-        )
-        gc.add_argument(
-            "--newest", type=whole, default=DEFAULT_NEWEST, help="a project's commits that stay (%(default)s)"
-        )
-        gc.add_argument("--thin", type=whole, default=DEFAULT_THIN, help="of older ones, one in so many (%(default)s)")
+        kinds = parser.add_subparsers(dest="kind", required=True, metavar="WHAT")
+        words = "remove traces that no rule keeps, and files that nothing has; results of benchmarks stay"
+        gc = kinds.add_parser("gc", help=words, description=words)
         gc.add_argument("--tags", type=Path, metavar="DIR", help="a git checkout, whose tagged commits stay")
-        gc.add_argument("--quota", type=size, metavar="SIZE", help="such as 50G: then the oldest of the rest go, too")
         gc.add_argument("--dry-run", action="store_true", help="only say what would go, and why")
-        add_folder(gc)
+        words = "the rules by which `gc` and workers make room: set one, or list them"
+        rule = kinds.add_parser("rule", help=words, description=words)
+        rule.add_argument("--project", help="the rule of a project (default: of all that have none)")
+        rule.add_argument("--drop", action="store_true", help="take the rule away")
+        for kind in (gc, rule):
+            kind.add_argument("--newest", type=whole, help=f"a project's commits that stay ({DEFAULT_NEWEST})")
+            kind.add_argument("--thin", type=whole, help=f"of older ones, one in so many ({DEFAULT_THIN})")
+            kind.add_argument(
+                "--quota", type=size, metavar="SIZE", help="such as 50G: then the oldest of the rest go, too"
+            )
+            add_folder(kind)
 
     def run(self, arguments: argparse.Namespace) -> int:
-        from contextlib import closing
-
         from ..blobs import open_blobs
-        from ..retention import Rules, leaving, remove
         from ..store import Store
-        from .sql import aligned
 
         if arguments.thin == 0:
             raise Refused("--thin is 0, and one in no commits is none; give 1 to keep every commit")
         settings = Settings.from_environment(arguments.lab)
-        named = frozenset(_tagged(arguments.tags)) if arguments.tags else frozenset()
-        rules = Rules(newest=arguments.newest, thin=arguments.thin, named=named, quota=arguments.quota)
-        blobs = open_blobs(settings)
         with closing(Store.open(settings, create=False)) as store:
-            going = leaving(store, blobs, rules)
-            rows = [
-                [run.project, run.commit[:12], f"{run.created:%Y-%m-%d}", trace.id, trace.name, freed, why]
-                for run, trace, freed, why in ((each.run, each.trace, each.bytes, each.why) for each in going)
-            ]
-            if rows:
-                columns = ["project", "commit", "measured", "trace", "file", "bytes", "why"]
-                print(aligned(columns, rows))
-            if not arguments.dry_run:
-                remove(store, blobs, going)
-        freed = sum(each.bytes for each in going)
-        would = "would go" if arguments.dry_run else "gone"
-        print(f"{len(going)} trace{'' if len(going) == 1 else 's'} {would}, {freed:,} bytes")
+            if arguments.kind == "gc":
+                _collect(store, open_blobs(settings), arguments)
+            else:
+                _rule(store, arguments)
         return 0
+
+
+def _collect(store: "Store", blobs: "Blobs", arguments: argparse.Namespace) -> None:
+    from ..keeping import Rule
+    from ..retention import Removed, leaving, orphans, remove, remove_orphans
+    from .sql import aligned
+
+    rules: list[Rule] = store.keeping.rules()
+    if given := _given(arguments):  # for the whole lab, whatever its rules say
+        rules = [replace(next((rule for rule in rules if rule.project is None), Rule()), **given)]
+    named = frozenset(_tagged(arguments.tags)) if arguments.tags else frozenset()
+    going = leaving(store, blobs, rules or [Rule()], named)
+    files = orphans(store, blobs)
+    rows = [
+        [run.project, run.commit[:12], f"{run.created:%Y-%m-%d}", trace.id, trace.name, freed, why]
+        for run, trace, freed, why in ((each.run, each.trace, each.bytes, each.why) for each in going)
+    ]
+    rows += [["", "", "", "", sha256[:12], freed, "no upload has it"] for sha256, freed in files.items()]
+    if rows:
+        print(aligned(["project", "commit", "measured", "trace", "file", "bytes", "why"], rows))
+    if not arguments.dry_run:
+        remove(store, blobs, going)
+        files = remove_orphans(store, blobs, files)
+        blobs.sweep()
+    removed = Removed(len(going), len(files), sum(each.bytes for each in going) + sum(files.values()))
+    if not arguments.dry_run:
+        store.register.record(WHO, "make room", str(removed))
+    print(f"{'would go' if arguments.dry_run else 'gone'}: {removed}")
+
+
+def _rule(store: "Store", arguments: argparse.Namespace) -> None:
+    from ..keeping import Rule
+
+    keeping = store.keeping
+    given = _given(arguments)
+    if arguments.drop:
+        keeping.drop_rule(arguments.project)
+        store.register.record(WHO, "drop retention", arguments.project or "the lab")
+    elif given or arguments.project:
+        now = next((rule for rule in keeping.rules() if rule.project == arguments.project), Rule())
+        rule = replace(now, project=arguments.project, **given)
+        keeping.set_rule(rule)
+        store.register.record(WHO, "set retention", str(rule))
+    for rule in keeping.rules():
+        print(rule)
+    if not keeping.rules():
+        print("no rules: workers remove no traces")
+
+
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What of a rule the arguments say."""
+    return {name: value for name in ("newest", "thin", "quota") if (value := getattr(arguments, name)) is not None}
 
 
 def _tagged(folder: Path) -> list[str]:

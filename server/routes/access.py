@@ -1,4 +1,4 @@
-"""Tokens, masks, and the log of what was done."""
+"""Tokens, masks, rules of what stays, and the log of what was done."""
 
 from typing import Annotated
 
@@ -6,8 +6,9 @@ from fastapi import APIRouter, Path, Query, Request
 
 from ..access.entries import Entry, Masking, NewToken, Token, TokenOrder
 from ..access.needs import KEEPS, tell
+from ..keeping import Rule
 from ..store import LARGEST_ID
-from .deps import NOT_FOUND, REFUSED, RegisterOf
+from .deps import NOT_FOUND, REFUSED, KeepingOf, RegisterOf
 
 router = APIRouter(tags=["access"], dependencies=[KEEPS])
 
@@ -46,6 +47,28 @@ def set_masking(register: RegisterOf, request: Request, rule: Masking) -> list[M
     register.set_masking(rule)
     tell(request, str(rule))
     return register.masking()
+
+
+@router.get("/retention")
+def retention(keeping: KeepingOf) -> list[Rule]:
+    """Which traces stay: the lab's rule, where it has one, then those of projects that have one of their own."""
+    return keeping.rules()
+
+
+@router.put("/retention", responses=REFUSED)
+def set_retention(keeping: KeepingOf, request: Request, rule: Rule) -> list[Rule]:
+    """Set the lab's rule, or one project's, by which workers and `perflab lab gc` make room from now on."""
+    keeping.set_rule(rule)
+    tell(request, str(rule))
+    return keeping.rules()
+
+
+@router.delete("/retention", responses=REFUSED)
+def drop_retention(keeping: KeepingOf, request: Request, project: str | None = None) -> list[Rule]:
+    """Take the lab's rule away, or one project's."""
+    keeping.drop_rule(project)
+    tell(request, f"no rule of {'the lab' if project is None else f'project {project}'}")
+    return keeping.rules()
 
 
 @router.get("/audit", responses=REFUSED)

@@ -10,6 +10,7 @@ from ..access.narrowed import NarrowedGlances, NarrowedLab
 from ..access.needs import caller_of
 from ..access.register import Register
 from ..glances import Glances
+from ..keeping import Keeping
 from ..lab import LocalLab
 from ..schema import Error
 
@@ -46,8 +47,14 @@ def _limits(request: Request) -> Limits:
     return limits
 
 
+def _keeping(request: Request) -> Keeping:
+    keeping: Keeping = request.app.state.keeping
+    return keeping
+
+
 LabOf = Annotated[LocalLab, Depends(_lab)]
 RegisterOf = Annotated[Register, Depends(_register)]
+KeepingOf = Annotated[Keeping, Depends(_keeping)]
 LimitsOf = Annotated[Limits, Depends(_limits)]
 
 

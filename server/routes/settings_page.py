@@ -8,30 +8,33 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from perflab.dashboards import pages
-from perflab.dashboards.access_views import EntryRow, MaskRow, SettingsView, ShareRow, TokenRow
+from perflab.dashboards.access_views import EntryRow, MaskRow, RuleRow, SettingsView, ShareRow, TokenRow
 
 from ..access.entries import Masking, NewToken, Share, Token, TokenOrder
 from ..access.needs import KEEPS, caller_of, tell
 from ..access.register import Register
 from ..access.scopes import Scope
+from ..keeping import Keeping, Rule
 from ..lab import LocalLab
 from ..settings import DEFAULT_NEWEST, DEFAULT_THIN
-from .deps import LabOf, RegisterOf
+from .deps import KeepingOf, LabOf, RegisterOf
 
 ENTRIES = 200
+GIB = 1 << 30
 router = APIRouter(prefix="/settings", include_in_schema=False, dependencies=[KEEPS])
 
 
 @router.get("")
-def settings(lab: LabOf, register: RegisterOf, request: Request) -> HTMLResponse:
+def settings(lab: LabOf, register: RegisterOf, keeping: KeepingOf, request: Request) -> HTMLResponse:
     """Who may do what, what is shared and masked, and what was done."""
-    return HTMLResponse(pages.settings_page(_view(lab, register, request)))
+    return HTMLResponse(pages.settings_page(_view(lab, register, keeping, request)))
 
 
 @router.post("/tokens")
 def make_token(
     lab: LabOf,
     register: RegisterOf,
+    keeping: KeepingOf,
     request: Request,
     name: Annotated[str, Form()],
     scope: Annotated[Scope, Form()],
@@ -42,7 +45,7 @@ def make_token(
     order = TokenOrder(name=name, scope=scope, project=project.strip() or None, days=int(days) if days else None)
     made = register.make_token(order)
     tell(request, str(made.token))
-    page = pages.settings_page(_view(lab, register, request, made))
+    page = pages.settings_page(_view(lab, register, keeping, request, made))
     return HTMLResponse(page, headers={"cache-control": "no-store"})
 
 
@@ -74,7 +77,34 @@ def set_masking(
     return RedirectResponse("/settings#masks", 303)
 
 
-def _view(lab: LocalLab, register: Register, request: Request, made: NewToken | None = None) -> SettingsView:
+@router.post("/retention")
+def set_retention(
+    keeping: KeepingOf,
+    request: Request,
+    project: Annotated[str, Form()] = "",
+    newest: Annotated[int, Form()] = DEFAULT_NEWEST,
+    thin: Annotated[int, Form()] = DEFAULT_THIN,
+    gib: Annotated[float | None, Form(ge=0, le=1 << 20)] = None,
+) -> RedirectResponse:
+    """Set the rule of a project, or of the lab; `gib` is the quota, empty for none."""
+    quota = None if gib is None else round(gib * GIB)
+    rule = Rule(project=project.strip() or None, newest=newest, thin=thin, quota=quota)
+    keeping.set_rule(rule)
+    tell(request, str(rule))
+    return RedirectResponse("/settings#retention", 303)
+
+
+@router.post("/retention/drop")
+def drop_retention(keeping: KeepingOf, request: Request, project: Annotated[str, Form()] = "") -> RedirectResponse:
+    """Take the rule of a project away, or the lab's."""
+    keeping.drop_rule(project or None)
+    tell(request, f"no rule of {project or 'the lab'}")
+    return RedirectResponse("/settings#retention", 303)
+
+
+def _view(
+    lab: LocalLab, register: Register, keeping: Keeping, request: Request, made: NewToken | None = None
+) -> SettingsView:
     now = datetime.now(UTC)
     return SettingsView(
         who=caller_of(request).name,
@@ -108,6 +138,10 @@ def _view(lab: LocalLab, register: Register, request: Request, made: NewToken | 
         entries=[
             EntryRow(**{name: value for name, value in asdict(entry).items() if name != "id"})
             for entry in register.entries(ENTRIES)
+        ],
+        rules=[
+            RuleRow(project=rule.project or "", newest=rule.newest, thin=rule.thin, quota=rule.quota)
+            for rule in keeping.rules()
         ],
         newest=DEFAULT_NEWEST,
         thin=DEFAULT_THIN,

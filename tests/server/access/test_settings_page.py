@@ -7,8 +7,10 @@ import httpx
 from perflab.server.access.entries import TokenOrder
 from perflab.server.access.register import Register
 from perflab.server.access.scopes import Scope
+from perflab.server.keeping import Rule
 from perflab.server.lab import LocalLab
 from perflab.server.settings import DEFAULT_NEWEST, DEFAULT_THIN
+from perflab.server.store import Store
 
 from ..conftest import BASE, Files
 from .conftest import Call
@@ -80,9 +82,23 @@ def test_settings_are_for_those_who_keep_the_lab(caller: Call, register: Registe
     assert register.masks("demo")
 
 
-def test_what_retention_keeps_is_said(client: httpx.Client) -> None:
+def test_rules_of_what_stays_are_set_and_taken_away(client: httpx.Client, store: Store) -> None:
     page = client.get("/settings").text
-    assert f"perflab lab gc --newest {DEFAULT_NEWEST} --thin {DEFAULT_THIN} --dry-run" in page
+    assert "without a rule traces stay until" in page and f'value="{DEFAULT_NEWEST}"' in page
+    assert f'value="{DEFAULT_THIN}"' in page
+    rule = {"project": "demo", "newest": "20", "thin": "4", "gib": "1.5"}
+    assert client.post("/settings/retention", data=rule).headers["location"] == "/settings#retention"
+    client.post("/settings/retention", data={"newest": "7", "thin": "1", "gib": ""})
+    assert store.keeping.rules() == [
+        Rule(newest=7, thin=1),
+        Rule(project="demo", newest=20, thin=4, quota=3 << 29),
+    ]
+    page = client.get("/settings").text
+    assert "Take away the rule of demo on what stays" in page and "1.50 GiB" in page
+    client.post("/settings/retention/drop", data={"project": "demo"})
+    client.post("/settings/retention/drop")
+    assert store.keeping.rules() == []
+    assert client.post("/settings/retention", data={"newest": "7", "thin": "0"}).status_code == 422
 
 
 SETTINGS, SIGN_OUT = 'href="/settings"', ">Sign out</button>"
