@@ -1,19 +1,18 @@
 """Reads series. What they share, runs and benchmarks, is read once; a result is a row of plain numbers."""
 
-import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select
 
 from perflab.benchmarks.machine import Machine
-from perflab.benchmarks.result import Benchmark
 from perflab.dashboards.views import NO_COMMIT
 
 from . import tables as t
 from .errors import NotFound
 from .order import ancestors_first
+from .runs import benchmark_of
 from .schema import CommitFacts, Measured, Point, Recent, Series
 
 FACTS = (t.commit.c.sha, *(t.commit.c[name] for name in ("subject", "authored", "behind", "release", "released")))
@@ -61,7 +60,7 @@ def read_recent(connection: Connection, project: str, newest: int) -> Recent:
         missing=tuple(
             benchmark
             for row in connection.execute(_benchmarks(project, None))
-            if (benchmark := _benchmark(row)) not in known
+            if (benchmark := benchmark_of(row)) not in known
         ),
     )
 
@@ -152,15 +151,10 @@ def _benchmarks(project: str, benchmark: str | None) -> Select[Any]:
     return query if benchmark is None else query.where(t.benchmark.c.name == benchmark)
 
 
-def _benchmark(row: Row[Any]) -> Benchmark:
-    params: Mapping[str, str] = json.loads(row.params)
-    return Benchmark(row.name, params, row.unit, row.direction)
-
-
 def _one(project: str, of: Row[Any], on: Row[Any], points: Sequence[tuple[int, Point]]) -> Series:
     return Series(
         project=project,
-        benchmark=_benchmark(of),
+        benchmark=benchmark_of(of),
         machine=Machine(on.fingerprint, "", on.cpu, on.cores, on.os, on.python),
         points=tuple(point for _, point in sorted(points, key=lambda it: it[0])),
     )

@@ -1,18 +1,17 @@
-"""Every query of the service is in this file and, for series, in series.py; what leaves them are the dataclasses of
-schema.py."""
+"""The queries of the service. Those of runs are in runs.py, of series in series.py, of what waits in jobs.py, of what
+stays in keeping.py, of who may ask in access/register.py; what leaves them are dataclasses, most of them schema.py's."""
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, fields
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Select, func, select, update
+from sqlalchemy import Connection, Engine, func, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from perflab.benchmarks.machine import Machine
-from perflab.benchmarks.result import Benchmark, Result
+from perflab.benchmarks.result import Benchmark
 
 from . import tables as t
 from .access.register import Register
@@ -22,6 +21,7 @@ from .errors import Ambiguous, NotFound
 from .jobs import Jobs
 from .keeping import Keeping
 from .rows import add_upload, id_of, insert_row
+from .runs import benchmark_of, machine_of, read_results, read_runs, read_traces
 from .schema import (
     Commit,
     CommitFacts,
@@ -181,27 +181,27 @@ class Store:
             if value is not None
         ]
         with self._read() as connection:
-            return _runs(connection, conditions, limit)
+            return read_runs(connection, conditions, limit)
 
     def run(self, id: int) -> RunDetail:
         """One run with its results; raises NotFound."""
         with self._read() as connection:
-            runs = _runs(connection, [t.run.c.id == id], 1) if abs(id) <= LARGEST_ID else []
+            runs = read_runs(connection, [t.run.c.id == id], 1) if abs(id) <= LARGEST_ID else []
             if not runs:
                 raise NotFound(f"the lab has no run {id}; list the runs it has")
-            return RunDetail(run=runs[0], results=_results(connection, [id])[id])
+            return RunDetail(run=runs[0], results=read_results(connection, [id])[id])
 
     def details(self, project: str, commit: str) -> list[RunDetail]:
         """Every run of a commit (its whole SHA), oldest first, with its results."""
         with self._read() as connection:
-            runs = _runs(connection, [t.project.c.name == project, t.commit.c.sha == commit], None)
-            results = _results(connection, [run.id for run in runs])
+            runs = read_runs(connection, [t.project.c.name == project, t.commit.c.sha == commit], None)
+            results = read_results(connection, [run.id for run in runs])
         return [RunDetail(run=run, results=results[run.id]) for run in reversed(runs)]
 
     def trace(self, id: int) -> Trace:
         """One trace; raises NotFound."""
         with self._read() as connection:
-            found = _traces(connection, t.trace.c.id == id) if abs(id) <= LARGEST_ID else {}
+            found = read_traces(connection, t.trace.c.id == id) if abs(id) <= LARGEST_ID else {}
         for traces in found.values():
             return traces[0]
         raise NotFound(f"the lab has no trace {id}; list the runs and their traces")
@@ -221,7 +221,7 @@ class Store:
         groups: defaultdict[tuple[str, Benchmark], list[tuple[Machine, int]]] = defaultdict(list)
         with self._read() as connection:
             for row in connection.execute(query):
-                groups[row.project, _benchmark(row)].append((_machine(row, ""), row.results))
+                groups[row.project, benchmark_of(row)].append((machine_of(row, ""), row.results))
         return [
             ProjectBenchmark(
                 project=name,
@@ -263,94 +263,3 @@ def _judgements(
         (Judgement(**{name: getattr(row, name) for name in names}), row.report)
         for row in connection.execute(query if condition is None else query.where(condition))
     ]
-
-
-def _runs(connection: Connection, conditions: Sequence[ColumnElement[bool]], limit: int | None) -> list[Run]:
-    query: Select[Any] = (
-        select(
-            t.run,
-            t.project.c.name.label("project"),
-            t.commit.c.sha,
-            t.branch.c.name.label("branch"),
-            *(column for column in t.machine.c if column.name != "id"),
-        )
-        .select_from(
-            t.run.join(t.commit)
-            .join(t.project, t.commit.c.project_id == t.project.c.id)
-            .join(t.machine, t.run.c.machine_id == t.machine.c.id)
-            .outerjoin(t.branch, t.run.c.branch_id == t.branch.c.id)
-        )
-        .where(*conditions)
-        .order_by(t.run.c.created.desc(), t.run.c.id.desc())
-        .limit(limit)
-    )
-    rows = connection.execute(query).all()
-    ids = select(query.with_only_columns(t.run.c.id).subquery().c.id)  # a statement takes so many values and no more
-    traces = _traces(connection, t.upload.c.run_id.in_(ids))
-    count_query = (
-        select(t.upload.c.run_id, func.count(t.result.c.id).label("results"))
-        .select_from(t.result.join(t.upload))
-        .where(t.upload.c.run_id.in_(ids))
-        .group_by(t.upload.c.run_id)
-    )
-    counts = {row.run_id: row.results for row in connection.execute(count_query)}
-    return [
-        Run(
-            id=row.id,
-            project=row.project,
-            commit=row.sha,
-            branch=row.branch,
-            machine=_machine(row, row.host),
-            created=row.created,
-            uploaded=row.uploaded,
-            tool=row.tool,
-            dirty=row.dirty,
-            traces=tuple(traces[row.id]),
-            results=counts.get(row.id, 0),
-        )
-        for row in rows
-    ]
-
-
-def _traces(connection: Connection, condition: ColumnElement[bool]) -> defaultdict[int, list[Trace]]:
-    query = (
-        select(t.trace, *(t.upload.c[column] for column in ("run_id", "name", "bytes", "sha256", "masked")))
-        .select_from(t.trace.join(t.upload))
-        .where(condition)
-        .order_by(t.trace.c.id)
-    )
-    traces: defaultdict[int, list[Trace]] = defaultdict(list)
-    for row in connection.execute(query):
-        traces[row.run_id].append(
-            Trace(
-                id=row.id,
-                run=row.run_id,
-                name=row.name,
-                bytes=row.bytes,
-                sha256=row.sha256,
-                masked=row.masked,
-                summary=row.summary,
-            )
-        )
-    return traces
-
-
-def _results(connection: Connection, runs: Sequence[int]) -> defaultdict[int, tuple[Result, ...]]:
-    query = (
-        select(t.upload.c.run_id, t.benchmark, t.result.c.samples)
-        .select_from(t.result.join(t.benchmark).join(t.upload, t.result.c.upload_id == t.upload.c.id))
-        .where(t.upload.c.run_id.in_(runs))
-        .order_by(t.benchmark.c.name, t.benchmark.c.params, t.result.c.id)
-    )
-    results: defaultdict[int, tuple[Result, ...]] = defaultdict(tuple)
-    for row in connection.execute(query):
-        results[row.run_id] += (Result(_benchmark(row), tuple(row.samples)),)
-    return results
-
-
-def _machine(row: Row[Any], host: str) -> Machine:
-    return Machine(row.fingerprint, host, row.cpu, row.cores, row.os, row.python)
-
-
-def _benchmark(row: Row[Any]) -> Benchmark:
-    return Benchmark(row.name, json.loads(row.params), row.unit, row.direction)

@@ -75,6 +75,8 @@ ONLY = {
         "server/migrations/",
         "server/rows.py",
         "server/jobs.py",
+        "server/keeping.py",
+        "server/runs.py",
         "server/tables.py",
         "server/store.py",
         "server/series.py",
