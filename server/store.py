@@ -1,5 +1,5 @@
 """The queries of the service. Those of runs are in runs.py, of series in series.py, of what waits in jobs.py, of what
-stays in keeping.py, of who may ask in access/register.py; what leaves them are dataclasses, most of them schema.py's."""
+stays in keeping.py, of who may ask in access/register.py; what leaves them are dataclasses, mostly schema.py's."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
