@@ -58,7 +58,7 @@ def parse_alloc_conf(text: str) -> AllocatorOptions:
 
 def _split_size(text: str) -> int:
     size = int(text)
-    if size <= _SPLIT_ABOVE_MB:
+    if not _SPLIT_ABOVE_MB < size < 1 << 32:
         raise ValueError
     return size
 

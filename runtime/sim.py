@@ -223,6 +223,8 @@ def stream(stream: Stream | None) -> Iterator[None]:
 
 def set_capacity(nbytes: int, device: Any = None) -> None:
     """How much memory the device has, at first 16 GiB. Raises ArgumentError where more than that is reserved."""
+    if not isinstance(nbytes, int) or not 0 <= nbytes < 1 << 63:
+        raise ArgumentError(f"set_capacity: give a number of bytes from 0, not {nbytes!r}")
     _core.sim_set_capacity(_index(device), nbytes)
 
 
@@ -265,6 +267,10 @@ def modelled(spec: SimSpec | str, device: Any = None) -> Iterator[SimSpec]:
 
 def record_stream(self: Tensor, stream: Stream) -> None:
     """The memory is used on this stream too: freed, it is not handed out again before what is on it then is done."""
+    if not isinstance(getattr(stream, "_handle", None), int):
+        raise ArgumentError(f"record_stream: give a Stream of the tensor's device, not {stream!r}")
+    if stream.device != self.device:
+        raise DeviceError(f"record_stream: the stream is of {stream.device}, and the tensor is on {self.device}")
     _core.record_stream(self, stream._handle)
 
 

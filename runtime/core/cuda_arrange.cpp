@@ -171,6 +171,26 @@ int64_t attribute(const Call& c, const char* name) {
   return 0;
 }
 
+// The class of each row of a; g: the gradient of the losses, one number or one for each row; null: the losses.
+bool classes(const Call& c, const Array* g, const Array& targets) {
+  const bool ints = targets.dtype == DType::kInt32 || targets.dtype == DType::kInt64;
+  if (!ints || !targets.device || !c.in[0]->device || (g && !g->device)) return false;
+  const Array a = packed(*c.in[0]), target = packed(targets);
+  const Array weight = g ? packed(*g) : Array();
+  const int axis = axis_of(a, attribute(c, "axis"));
+  kernels::Classes p{};
+  p.out = c.out->data, p.in = a.data, p.target = target.data, p.g = weight.data;
+  p.length = a.shape[axis], p.inner = 1;
+  for (int i = axis + 1; i < a.ndim; ++i) p.inner *= a.shape[i];
+  p.rows = p.length ? a.numel / p.length : 0;
+  p.ignored = attribute(c, "ignore_index"), p.g_step = weight.ndim != 0;
+  p.target_bytes = static_cast<int>(item_size(target.dtype)), p.wrong = c.gpu.wrong();
+  if (p.rows) c.gpu.send_blocks(c.function, p.rows, p.length, &p);
+  return true;
+}
+bool softmax_nll(const Call& c) { return classes(c, nullptr, *c.in[1]); }
+bool softmax_nll_grad(const Call& c) { return classes(c, c.in[1], *c.in[2]); }
+
 bool running(const Call& c) {
   if (!c.in[0]->device) return false;
   const Array a = packed(*c.in[0]);
@@ -259,6 +279,8 @@ Arrange arrangement(const Op& op) {
                                                                    {"log_softmax", softmax},
                                                                    {"layer_norm", layer_norm},
                                                                    {"layer_norm_input_grad", layer_norm_input_grad},
+                                                                   {"softmax_nll", softmax_nll},
+                                                                   {"softmax_nll_grad", softmax_nll_grad},
                                                                    {"running_sum", running},
                                                                    {"running_product", running},
                                                                    {"running_logsumexp", running},

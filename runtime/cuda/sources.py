@@ -68,6 +68,8 @@ TEMPLATES = {
     "log_softmax": Template("rows", "Rows", "softmax<T, true>(p)", FLOATS),
     "layer_norm": Template("rows", "Rows", "layer_norm<T>(p)", FLOATS),
     "layer_norm_input_grad": Template("rows", "Rows", "layer_norm_input_grad<T>(p)", FLOATS),
+    "softmax_nll": Template("nll", "Classes", "softmax_nll<T>(p)", FLOATS),
+    "softmax_nll_grad": Template("nll", "Classes", "softmax_nll_grad<T>(p)", FLOATS),
     "running_sum": Template("scan", "Scan", "running<T, RunningSum>(p)", _SUMMED),
     "running_product": Template("scan", "Scan", "running<T, RunningProduct>(p)", _SUMMED),
     "running_logsumexp": Template("scan", "Scan", "running<T, RunningLogSum>(p)", FLOATS),

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any, Self
 
 from .. import _core
+from ..device import Device
 from ..errors import ArgumentError, DeviceError
 from . import devices
 from .devices import index_of
@@ -65,6 +66,15 @@ class Stream:
         stream = cls.__new__(cls)
         stream._index, stream.cuda_stream, stream._before = index, handle, []
         return stream
+
+    @property
+    def device(self) -> Device:
+        """The device whose work it orders."""
+        return Device(f"cuda:{self._index}")
+
+    @property
+    def _handle(self) -> int:
+        return self.cuda_stream
 
     @property
     def _row(self) -> int:

@@ -170,6 +170,58 @@ told.append(malloc(None, 1 << 40, 0))
     assert told == [True, 0, False, 0, 0, True, None]
 
 
+def test_memory_that_another_stream_uses_waits_for_it(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        """
+x, side = rt.ones(1000, device="cuda"), rt.cuda.Stream()
+side.wait_stream(rt.cuda.current_stream())
+with side:
+    y = x * 2
+x.record_stream(side)
+first = x.data_ptr()
+del x
+other = rt.empty(1000, device="cuda")
+told = [str(side.device), other.data_ptr() == first]
+side.synchronize()
+told.append(rt.empty(1000, device="cuda").data_ptr() == first)
+for wrong in (rt.cuda.Stream(1), None, 3):
+    try:
+        y.record_stream(wrong)
+    except rt.PerflabError as error:
+        told.append(str(error))
+""",
+        shim,
+    )
+    assert told == [
+        "cuda:0", False, True,
+        "record_stream: the stream is of cuda:1, and the tensor is on cuda:0",
+        "record_stream: give a Stream of the tensor's device, not None",
+        "record_stream: give a Stream of the tensor's device, not 3",
+    ]  # fmt: skip
+
+
+def test_classes_are_checked_by_the_next_call_that_waits(fake_driver: Path, shim: Shim) -> None:
+    told = run(
+        fake_driver,
+        """
+a = rt.tensor([[0.0, 0.0], [0.0, 1.0]], device="cuda", requires_grad=True)
+before = pending()
+loss = rt.nn.functional.cross_entropy(a, rt.tensor([1, -100]).to("cuda"))
+loss.backward()
+told = [pending() > before, round(loss.item(), 6), a.grad.tolist()]
+rt.nn.functional.cross_entropy(a, rt.tensor([1, 2]).to("cuda"))
+try:
+    rt.cuda.synchronize()
+except rt.IndexOutOfRange as error:
+    told.append(str(error))
+""",
+        shim,
+    )
+    assert told[:3] == [True, 0.693147, [[0.5, -0.5], [0.0, 0.0]]]
+    assert told[3] == "cuda:0: since it was waited for last, an op was given an index out of range"
+
+
 def test_memory_of_the_current_device_is_counted(fake_driver: Path, shim: Shim) -> None:
     told = run(
         fake_driver,

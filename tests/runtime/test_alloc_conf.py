@@ -30,6 +30,7 @@ def test_divisions_by_size_go_on_to_the_end() -> None:
     [
         ("split:3", "there is no option 'split': use one of max_split_size_mb, roundup_power2_divisions"),
         ("max_split_size_mb:20", "max_split_size_mb must be a whole number of MiB above 20, not '20'"),
+        ("max_split_size_mb:4294967296", "max_split_size_mb must be a whole number of MiB above 20, not '4294967296'"),
         ("max_split_size_mb", "max_split_size_mb must be a whole number of MiB above 20, not ''"),
         (
             "garbage_collection_threshold:1.5",

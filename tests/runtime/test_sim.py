@@ -110,6 +110,17 @@ def test_memory_goes_back_to_its_stream_and_waits_for_the_streams_that_use_it() 
         assert rt.zeros(n, device=SIM).data_ptr() != at  # it belongs to the other stream
 
 
+def test_streams_that_memory_does_not_know_are_refused() -> None:
+    x = rt.ones(2, device=SIM)
+    for wrong in (None, 3):
+        with pytest.raises(rt.ArgumentError, match=f"give a Stream of the tensor's device, not {wrong}"):
+            x.record_stream(wrong)
+    with pytest.raises(rt.DeviceError, match="the stream is of sim:3, and the tensor is on sim:2"):
+        x.record_stream(sim.Stream("sim:3"))
+    with pytest.raises(rt.DeviceError, match="and the tensor is on cpu"):
+        rt.ones(2).record_stream(sim.Stream(SIM))
+
+
 def test_events_tell_the_time_between_them() -> None:
     begin, end = sim.Event(enable_timing=True), sim.Event(enable_timing=True)
     with pytest.raises(rt.DeviceError, match="must be recorded and have passed"):
@@ -168,6 +179,9 @@ def test_what_does_not_fit_is_refused_and_work_goes_on() -> None:
     assert rt.ones(10 << 20, device=SIM).sum().item() == 10 << 20
     with pytest.raises(rt.ArgumentError, match="bytes of the device are used or cached"):
         sim.set_capacity(1 << 20, SIM)
+    for wrong in (-5, 1 << 63, "1GiB"):
+        with pytest.raises(rt.ArgumentError, match="give a number of bytes from 0, not"):
+            sim.set_capacity(wrong, SIM)  # type: ignore[arg-type]
 
 
 def test_a_batch_that_does_not_fit_is_halved() -> None:

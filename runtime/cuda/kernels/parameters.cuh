@@ -47,6 +47,16 @@ struct Rows {
   double eps;
 };
 
+// A class for each row of `in`, the losses' gradients g, `g_step` apart, and one loss for each row or all that goes back.
+struct Classes {
+  void* out;
+  const void *in, *target, *g;
+  i64 rows, length, inner;  // as in Rows
+  i64 ignored, g_step;
+  i32 target_bytes, padding;
+  i32* wrong;  // as in Indexed
+};
+
 struct Scan {
   void* out;
   const void* in;
