@@ -22,7 +22,7 @@ import zstandard
 
 from perflab.benchmarks import formats
 from perflab.benchmarks.errors import BenchmarkFormatError
-from perflab.profiler import TraceFormatError, importers
+from perflab.profiler import TraceFormatError, importers, perfetto
 from perflab.profiler.doctor import examine
 
 from .profiler.importers.test_formats import nsys_export
@@ -137,6 +137,7 @@ def seeds() -> dict[str, tuple[Callable[[bytes], None], bytes]]:
         "zstd": zstandard.compress(chrome),
         "zip": _zip(ranks),
         "tar": _tar(ranks),
+        "perfetto": b"".join(perfetto.encode(importers.read(io.BytesIO(chrome), mask=False).trace)),
         "speedscope": _json(frames | {"profiles": [evented, sampled]}),
         "pyinstrument session": _json(session),
         "pyinstrument tree": _json(tree),

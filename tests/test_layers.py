@@ -85,6 +85,8 @@ ONLY = {
     "alembic": ("server/migrations/",),
     "obstore": ("server/s3.py",),
     "duckdb": ("profiler/sql.py", "profiler/trace_tables.py"),
+    "perfetto": ("profiler/perfetto.py",),
+    "google.protobuf": ("profiler/importers/perfetto_packets.py",),
     "zstandard": ("profiler/importers/container.py",),
     "fastapi": ("server/",),
     "starlette": ("server/",),

@@ -18,11 +18,16 @@ class Doctor:
 
     def prepare_parser(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE", help="a trace of any tool, packed or not")
-        parser.add_argument("--repair", type=Path, metavar="OUT", help="write what could be read as Chrome JSON")
+        parser.add_argument(
+            "--repair",
+            type=Path,
+            metavar="OUT",
+            help="write what could be read as Chrome JSON, or for Perfetto where the name ends in .pftrace",
+        )
         parser.add_argument("--strict", action="store_true", help="exit with 1 unless the trace is healthy")
 
     def run(self, arguments: argparse.Namespace) -> int:
-        from ..chrome_write import write
+        from .. import chrome_write, perfetto
         from ..doctor import examine
         from ..importers import read
 
@@ -30,6 +35,7 @@ class Doctor:
         report = examine(found)
         print(told(arguments.file.name, report))
         if arguments.repair is not None:
+            write = perfetto.write if arguments.repair.suffix == ".pftrace" else chrome_write.write
             write(found.trace, arguments.repair)
             print(f"\nwrote {arguments.repair}")
         return UNFIT if arguments.strict and report.verdict != "healthy" else 0

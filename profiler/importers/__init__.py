@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from ..errors import TraceFormatError
 from ..trace import Json, Trace
-from . import nsight, pyinstrument, speedscope, torch_snapshot
+from . import nsight, perfetto, pyinstrument, speedscope, torch_snapshot
 from .chrome import read_json
 from .container import Plain, Unpacker
 from .findings import Finding, Findings
@@ -106,6 +106,8 @@ def _read_plain(plain: Plain, name: str, findings: Findings) -> tuple[Trace, str
     if head.startswith(nsight.MAGIC):
         with plain.as_file() as file:
             return nsight.read(file, name, findings), nsight.FORMAT
+    if _is_perfetto(head):
+        return perfetto.read(plain, name, findings), perfetto.FORMAT
     _refuse_others(head, name)
     read = read_json(plain, name, findings)
     if isinstance(read, Trace):
@@ -137,7 +139,6 @@ def _refuse_others(head: bytes, name: str) -> None:
         (head.startswith(b"PAR1"), "a Parquet file; it was not written by a tracer"),
         (head.startswith((b"\xff\xfe", b"\xfe\xff")), "text in UTF-16; save it as UTF-8"),
         (head.startswith(torch_snapshot.MAGIC), "a Python pickle; a memory snapshot of torch is for `perflab memory`"),
-        (_is_perfetto(head), "a Perfetto protobuf trace; convert it with `traceconv json`"),
     ):
         if is_it:
             raise TraceFormatError(f"{name}: this is {what}")
@@ -147,17 +148,5 @@ def _refuse_others(head: bytes, name: str) -> None:
 
 
 def _is_perfetto(head: bytes) -> bool:
-    """Whether the file is a list of protobuf packets: each has the tag 0x0a, its length and its bytes."""
-    at = packets = 0
-    while at < len(head) and head[at] == 0x0A and packets < 3:
-        size = shift = 0
-        at += 1
-        while at < len(head):
-            size |= (head[at] & 0x7F) << shift
-            shift += 7
-            at += 1
-            if not head[at - 1] & 0x80:
-                break
-        at += size
-        packets += 1
-    return packets > 1 and (packets == 3 or at >= len(head)) and not head.lstrip().startswith((b"{", b"[", b"<"))
+    """Whether the file begins with the tag of a protobuf packet, 0x0a, and not with a new line before a text."""
+    return head[:1] == b"\n" and len(head) > 2 and not head.isspace() and head.lstrip()[:1] not in (b"{", b"[", b"<")

@@ -37,8 +37,9 @@ _SIP = 1 << 10  # bytes of zstd that are unpacked at once: 32 MiB of output at m
 class Plain:
     """Bytes by pieces, of which the first can be looked at."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
+    def __init__(self, pieces: Iterator[bytes], unpacker: "Unpacker") -> None:
         self._pieces = pieces
+        self._unpacker = unpacker
         self._kept: list[bytes] = []
 
     def head(self, size: int = _HEAD) -> bytes:
@@ -51,6 +52,10 @@ class Plain:
         kept, self._kept = self._kept, []
         yield from kept
         yield from self._pieces
+
+    def inside(self, packed: bytes, at: int) -> Iterator[bytes]:
+        """What zlib or zstd data from near byte `at` unpacks to, up to where it is damaged."""
+        return self._unpacker.inside(packed, at)
 
     @contextmanager
     def as_file(self) -> Iterator[IO[bytes]]:
@@ -73,22 +78,30 @@ class Unpacker:
 
     def members(self, file: BinaryIO) -> Iterator[tuple[str, Plain]]:
         """Name and bytes of the file, or of each file in the archive that it is."""
-        yield from self._opened(self.name, Plain(iter(lambda: file.read(PIECE), b"")), _LAYERS)
+        yield from self._opened(self.name, Plain(iter(lambda: file.read(PIECE), b""), self), _LAYERS)
 
     def _opened(self, name: str, plain: Plain, layers: int) -> Iterator[tuple[str, Plain]]:
         head = plain.head()
         if not layers:
             raise TraceFormatError(f"{self.name}: it is packed {_LAYERS} times over; unpack it and give what is inside")
         if head.startswith(GZIP):
-            yield from self._opened(name, Plain(self._limited(self._gunzip(plain))), layers - 1)
+            yield from self._opened(name, Plain(self._limited(self._gunzip(plain)), self), layers - 1)
         elif len(head) >= 4 and _begins_zstd(head[:4]):
-            yield from self._opened(name, Plain(self._limited(self._unzstd(plain))), layers - 1)
+            yield from self._opened(name, Plain(self._limited(self._unzstd(plain)), self), layers - 1)
         elif head.startswith(ZIP):
             yield from self._zipped(plain, layers)
         elif head[257:262] == b"ustar":
             yield from self._tarred(plain, layers)
         else:
             yield name, plain
+
+    def inside(self, packed: bytes, at: int) -> Iterator[bytes]:
+        """What zlib or zstd data in the file unpacks to; it counts with all the rest."""
+        member = _zstd() if packed.startswith(ZSTD) else _Gzip(zlib.MAX_WBITS)
+        try:
+            yield from self._limited(member.unpack(packed))
+        except (_IsalError, OSError, ValueError) as error:
+            self._findings.add("compressed-damaged", at=f"{at:,}", why=_one_line(error))
 
     def _limited(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for piece in pieces:
@@ -100,7 +113,7 @@ class Unpacker:
             yield piece
 
     def _gunzip(self, packed: Plain) -> Iterator[bytes]:
-        return self._decompress(packed, "gzip", lambda: _Gzip(), lambda head: GZIP.startswith(head[:2]))
+        return self._decompress(packed, "gzip", _Gzip, lambda head: GZIP.startswith(head[:2]))
 
     def _unzstd(self, packed: Plain) -> Iterator[bytes]:
         return self._decompress(packed, "zstd", _zstd, _begins_zstd)
@@ -148,7 +161,7 @@ class Unpacker:
             for entry in archive.infolist():
                 if not entry.filename.endswith("/"):
                     pieces = self._limited(self._member(partial(archive.open, entry), "zip archive"))
-                    yield from self._opened(entry.filename, Plain(pieces), layers - 1)
+                    yield from self._opened(entry.filename, Plain(pieces, self), layers - 1)
 
     def _tarred(self, plain: Plain, layers: int) -> Iterator[tuple[str, Plain]]:
         with plain.as_file() as file:
@@ -161,7 +174,7 @@ class Unpacker:
                 pieces = self._member(partial(archive.extractfile, entry), "tar archive")
                 if entry.issparse():  # its holes are in no file
                     pieces = self._limited(pieces)
-                yield from self._opened(entry.name, Plain(pieces), layers - 1)
+                yield from self._opened(entry.name, Plain(pieces, self), layers - 1)
 
     def _member(self, open_it: Callable[[], IO[bytes] | None], what: str) -> Iterator[bytes]:
         """The bytes of a file in an archive, up to where they are damaged."""
@@ -187,10 +200,10 @@ def _one_line(error: Exception) -> str:
 
 
 class _Gzip:
-    """One gzip member."""
+    """One gzip member, or what zlib writes."""
 
-    def __init__(self) -> None:
-        self._made = isal_zlib.decompressobj(31)
+    def __init__(self, window: int = 16 + zlib.MAX_WBITS) -> None:
+        self._made = isal_zlib.decompressobj(window)
         self.begun = False
 
     def unpack(self, data: bytes) -> Iterator[bytes]:

@@ -70,6 +70,21 @@ KINDS: dict[str, tuple[Severity, str, str]] = {
         "{count} end{s} {has} no begin.",
         "They are left out: what they end began before the recording, or its begin was lost.",
     ),
+    "other-clock": (
+        "warning",
+        "{count} time{s} {is} of a clock that nothing ties to the others.",
+        "They stand as if it were the same clock: where on the timeline is a guess, how long they took is not.",
+    ),
+    "packet-damaged": (
+        "error",
+        "{count} packet{s} {is} damaged.",
+        "What they hold is missing, so counts and totals may be too small. Copy or record the trace again.",
+    ),
+    "packets-end": (
+        "error",
+        "From byte {at} on there are no packets: {excerpt}.",
+        "The packets before it are read, the rest is missing. Copy or record the trace again.",
+    ),
     "no-duration": (
         "warning",
         "{count} slice{s} {has} no duration.",
@@ -188,6 +203,11 @@ KINDS: dict[str, tuple[Severity, str, str]] = {
         "note",
         "{count} item{s} of the list {is} no event of the format.",
         "They are left out.",
+    ),
+    "other-packets": (
+        "note",
+        "{count} packet{s} hold{verb} what is no track event.",
+        "They are left out: Perfetto's own page shows them.",
     ),
     "lossy-names": (
         "note",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from perflab.profiler import Trace, TraceFormatError, importers
+from perflab.profiler import Trace, TraceBuilder, TraceFormatError, importers, perfetto
 from perflab.profiler.importers import Import
 
 SPEEDSCOPE = {
@@ -228,6 +228,7 @@ def test_the_page_of_formats_lists_what_is_read() -> None:
         "Chrome and Perfetto JSON": chrome(),
         "VizTracer": chrome(viztracer_metadata={"version": "1"}),
         "JAX / XProf": chrome(process="/host:CPU"),
+        "Perfetto": b"".join(perfetto.encode(TraceBuilder().build())),
         "Nsight Systems": nsys_export(),
         "speedscope": SPEEDSCOPE,
         "pyinstrument": {"start_time": 1.0, "frame_records": [[["f"], 0.5]]},
