@@ -7,7 +7,7 @@ import numpy as np
 
 from .._core import Tensor
 from ..creation import tensor
-from ..errors import ArgumentError
+from ..errors import ArgumentError, ShapeError
 from ..ops.shape import stack
 from ..spec import float64
 
@@ -16,13 +16,13 @@ def default_collate(batch: Sequence[Any]) -> Any:
     """The samples with a new first axis: tensors and arrays are stacked, numbers become a tensor.
 
     Dicts, lists and tuples are collated part by part, into a dict or a list (of a named tuple, into one); strings and
-    bytes stay in a list. Raises TypeError for anything else.
+    bytes stay in a list. Raises ShapeError for tensors of several shapes, TypeError for anything else.
     """
     first = batch[0]
     if isinstance(first, Tensor):
-        return stack(list(batch))
+        return _stacked(batch)
     if isinstance(first, np.ndarray):
-        return stack([tensor(a) for a in batch])
+        return _stacked([tensor(a) for a in batch])
     if isinstance(first, float):
         return tensor(list(batch), dtype=float64)
     if isinstance(first, bool | int | np.generic):
@@ -41,6 +41,14 @@ def default_collate(batch: Sequence[Any]) -> Any:
         f"default_collate: samples are tensors, arrays, numbers, strings, dicts or lists of these, not "
         f"{type(first).__name__}: give collate_fn"
     )
+
+
+def _stacked(samples: Sequence[Tensor]) -> Tensor:
+    shapes = list(dict.fromkeys(sample.shape for sample in samples))
+    if len(shapes) > 1:
+        raise ShapeError(f"default_collate: there are samples of shapes {shapes[0]} and {shapes[1]}: give collate_fn")
+    stacked: Tensor = stack(list(samples))
+    return stacked
 
 
 def default_convert(sample: Any) -> Any:

@@ -99,6 +99,8 @@ def test_samples_become_a_batch() -> None:
     assert type(points) is Point and points.y.tolist() == [2, 4]
     with pytest.raises(rt.ArgumentError, match=r"the samples have \[1, 2\] parts"):
         collated([1], [1, 2])
+    with pytest.raises(rt.ShapeError, match=r"samples of shapes \(1,\) and \(2,\): give collate_fn"):
+        collated(rt.ones(1), rt.ones(1), rt.ones(2))
     with pytest.raises(TypeError, match="not object: give collate_fn"):
         collated(object())
 
