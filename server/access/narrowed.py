@@ -98,6 +98,11 @@ class NarrowedLab(LocalLab):
         self._check(project)
         return self._lab.compare(base, head, self._project, options)
 
+    def compare_runs(self, base: int, head: int, options: GateOptions = DEFAULTS) -> CommitComparison:
+        for id in (base, head):
+            self.run(id)  # raises NotFound where it is of another project
+        return self._lab.compare_runs(base, head, options)
+
     def describe(self, project: str, facts: Sequence[CommitFacts]) -> int:
         if project.strip() != self._project:
             raise self._forbidden(project)
