@@ -138,6 +138,11 @@ def _refuse_others(head: bytes, name: str) -> None:
     for is_it, what in (
         (head.startswith(b"PAR1"), "a Parquet file; it was not written by a tracer"),
         (head.startswith((b"\xff\xfe", b"\xfe\xff")), "text in UTF-16; save it as UTF-8"),
+        (
+            head.startswith((b"\xfd7zXZ\x00", b"BZh", b"7z\xbc\xaf")),
+            "packed with xz, bzip2 or 7z; unpack it, or use gzip",
+        ),
+        (head.startswith(b"version https://git-lfs"), "a pointer to a file that Git LFS keeps; run `git lfs pull`"),
         (head.startswith(torch_snapshot.MAGIC), "a Python pickle; a memory snapshot of torch is for `perflab memory`"),
     ):
         if is_it:

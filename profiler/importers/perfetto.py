@@ -43,8 +43,14 @@ def read(plain: Plain, name: str, findings: Findings) -> Trace:
     except ProfilerError as error:
         raise TraceFormatError(f"{name}: a protobuf trace; {error}, which `traceconv json` makes of it") from None
     packets = Packets(plain, name, findings)
+    is_alien = False  # some packets are there, and none is of Perfetto: other tools write protobuf too
     for packet in packets:
         reader.take(packet)
+        is_alien = not reader.is_known
+    if is_alien:
+        raise TraceFormatError(
+            f"{name}: protobuf, but not of Perfetto; pprof and XProf's .xplane.pb look so: give what they write as JSON"
+        )
     return reader.build(packets.is_whole)
 
 
@@ -73,6 +79,7 @@ class _Sequence:
 
 class _Reader:
     def __init__(self, findings: Findings) -> None:
+        self.is_known = False  # something in it is Perfetto's
         self._findings = findings
         self._types = protos().TrackEvent
         self._builder = TraceBuilder()
@@ -90,7 +97,11 @@ class _Reader:
 
     def take(self, packet: Packet) -> None:
         """Take in one packet."""
-        sequence = self._sequences[packet.trusted_packet_sequence_id]
+        number = packet.trusted_packet_sequence_id
+        self.is_known = (
+            self.is_known or number > 0 or packet.HasField("timestamp") or packet.HasField("track_descriptor")
+        )
+        sequence = self._sequences[number]
         if packet.previous_packet_dropped and sequence.has_begun:
             sequence.is_known = False
             self._lost["packets were lost on the way"] += 1
@@ -111,7 +122,7 @@ class _Reader:
         elif kind == "track_descriptor":
             self._tracks.describe(packet.track_descriptor)
         elif kind == "clock_snapshot":
-            self._clocks.snapshot(packet.clock_snapshot, packet.trusted_packet_sequence_id)
+            self._clocks.snapshot(packet.clock_snapshot, number)
         elif kind is not None:
             self._other(kind, packet, sequence)
 

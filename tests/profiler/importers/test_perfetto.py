@@ -406,6 +406,9 @@ def test_damage_is_told_of() -> None:
     assert (len(found.trace.slices), kinds(found)) == (4, {"packet-damaged": 1})
     with pytest.raises(TraceFormatError, match="this is no trace of a known format"):
         load(b"\n" + b"\xff" * 30)
+    # of pprof: a list of types, and then its samples
+    with pytest.raises(TraceFormatError, match="protobuf, but not of Perfetto; pprof"):
+        load(b"\n\x04\x08\x01\x10\x02" * 2 + b"\x12\x04\x0a\x02\x01\x02")
 
 
 def test_what_is_written_is_read_as_it_was() -> None:
