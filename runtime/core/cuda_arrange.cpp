@@ -90,10 +90,9 @@ struct Axes {
   }
 };
 
-bool reduce(const Call& c) {
+bool reduce_over(const Call& c, unsigned gone) {
   const Array& a = *c.in[0];
   if (!a.device) return false;
-  const unsigned gone = axes_of(a, c.attrs.v);
   kernels::Reduce p{};
   p.in = a.data, p.out = c.out->data;
   p.outputs = p.reduced = p.splits = 1;
@@ -126,6 +125,17 @@ bool reduce(const Call& c) {
   p.joins = 1;
   c.gpu.send_blocks(c.function, p.outputs, p.splits, &p);
   return true;
+}
+
+bool reduce(const Call& c) { return reduce_over(c, axes_of(*c.in[0], c.attrs.v)); }
+
+// The sum over the axes along which `like` was broadcast.
+bool unbroadcast(const Call& c) {
+  const Array &a = *c.in[0], &like = *c.in[1];
+  unsigned gone = 0;
+  for (int i = 0; i < a.ndim; ++i)
+    if (const int at = i - (a.ndim - like.ndim); at < 0 || like.shape[at] != a.shape[i]) gone |= 1u << i;
+  return reduce_over(c, gone);
 }
 
 // --- rows
@@ -275,6 +285,7 @@ Arrange arrangement(const Op& op) {
                                                                    {"amin", reduce},
                                                                    {"argmax", reduce},
                                                                    {"argmin", reduce},
+                                                                   {"unbroadcast", unbroadcast},
                                                                    {"softmax", softmax},
                                                                    {"log_softmax", softmax},
                                                                    {"layer_norm", layer_norm},

@@ -14,6 +14,7 @@
 #include "cuda_blas.h"
 #include "cuda_memory.h"
 #include "recorder.h"
+#include "rules.h"
 #include "shapes.h"
 
 namespace perflab::cuda {
@@ -108,6 +109,24 @@ bool Gpu::copy_strided(const Array& from, const Array& to) {
   return true;
 }
 
+// Each input is copied to its part of the result.
+bool Gpu::concat(In in, int nin, const Attrs& attrs, const Array& out) {
+  if (attrs.v[0] == kNone || kind(out.dtype) == DKind::kComplex) return false;
+  const int axis = axis_of(out, attrs.v[0]);
+  for (int i = 0; i < nin; ++i)
+    if (!in[i]->device || in[i]->ndim != out.ndim) return false;
+  int64_t begin = 0;
+  for (int i = 0; i < nin; begin += in[i]->shape[axis], ++i) {
+    Array part;
+    part.alias(out);
+    part.skip(begin * out.strides[axis]);
+    part.shape[axis] = in[i]->shape[axis];
+    part.measure();
+    if (part.numel && !copy_strided(*in[i], part)) return false;
+  }
+  return true;
+}
+
 Event Gpu::labelled(uint32_t name, int flags, uint64_t bytes, uint32_t shapes) {
   Event e{};
   e.name = name, e.flags = static_cast<uint16_t>(flags), e.bytes = bytes, e.shapes = shapes;
@@ -121,9 +140,12 @@ void Gpu::launch(const Op& op, DType computed, In in, int nin, const Attrs& attr
   if (is_recording()) [[unlikely]]
     timed.emplace(timeline_, current_stream(),
                   labelled(op.id, kNative | static_cast<int>(out->dtype) << 3, 0, intern_shapes(in, nin)));
-  static const Op *const cast = find_op("cast"), *const assign = find_op("assign"), *const matmul = find_op("matmul");
-  if (&op == cast || &op == assign) {
+  static const Op *const cast = find_op("cast"), *const copied = find_op("copy"), *const assign = find_op("assign"),
+                         *const concat_ = find_op("concat"), *const matmul = find_op("matmul");
+  if (&op == cast || &op == copied || &op == assign) {
     if (copy_strided(*in[&op == assign], *out)) return;
+  } else if (&op == concat_) {
+    if (concat(in, nin, attrs, *out)) return;
   } else if (&op == matmul) {
     if (multiply(*this, *in[0], *in[1], *out)) return;
   } else if (launch_own(op, computed, in, nin, attrs, out)) {

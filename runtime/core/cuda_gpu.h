@@ -39,6 +39,7 @@ class Gpu final : public Device {
   uintptr_t kernel(const std::string& name, DType computed);
   bool launch_own(const Op&, DType computed, In in, int nin, const Attrs&, Array* out);
   bool copy_strided(const Array& from, const Array& to);
+  bool concat(In in, int nin, const Attrs&, const Array& out);
   void check_indices();
 
   Event labelled(uint32_t name, int flags, uint64_t bytes = 0, uint32_t shapes = 0);  // work on the current stream

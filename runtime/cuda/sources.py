@@ -57,6 +57,7 @@ def _reduction(fold: str, dtypes: tuple[DType, ...]) -> Template:
 
 TEMPLATES = {
     "sum": _reduction("Sum<T>", _SUMMED),
+    "unbroadcast": _reduction("Sum<T>", _SUMMED),
     "prod": _reduction("Product<T>", _SUMMED),
     "all": _reduction("Truth<T, true>", REALS),
     "any": _reduction("Truth<T, false>", REALS),
