@@ -62,6 +62,14 @@ $(VENV)/.torch: $(VENV)/.test
 	@$(PIP) $(TORCH)
 	@touch $@
 
+# A suite of benchmarks as its authors wrote it, from the source distribution of their package.
+build/suite/.made: $(VENV)/.test
+	@echo "Fetching the benchmarks of cattrs"
+	@rm -rf build/suite; mkdir -p build/suite
+	@$(PY) -m pip download --quiet --disable-pip-version-check --no-deps --no-binary cattrs -d build/suite cattrs==26.2.1
+	@tar -xzf build/suite/cattrs-26.2.1.tar.gz -C build/suite --strip-components=1
+	@touch $@
+
 # The page tests drive a real browser.
 $(VENV)/.browser: $(VENV)/.made
 	@if ! command -v chromium >/dev/null; then \
@@ -95,7 +103,7 @@ off: build ## instructions of a training step with the recorder off, and without
 # ---- checks
 
 # The servers' threads live in a process apart from the tests that look at a process's threads.
-test: build $(VENV)/.test $(VENV)/.browser $(BUILD)/core_tests wheel-test ## every test that needs no PyTorch
+test: build $(VENV)/.test $(VENV)/.browser $(BUILD)/core_tests build/suite/.made wheel-test ## every test that needs no PyTorch
 	@ctest --test-dir $(BUILD) --output-on-failure
 	@$(PY) -m pytest -q -m "not torch" -n 2 --dist worksteal tests/runtime
 	@$(PY) -m pytest -q -m "not torch" -n 2 --dist loadfile tests/dashboards tests/server

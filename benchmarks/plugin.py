@@ -116,11 +116,25 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for marker in (marker for item in items for marker in item.iter_markers("perflab")):
+        _refuse_what_means_nothing(marker)
     only = os.environ.get("PERFLAB_ONLY")  # set where the gate measures again what may have changed
     if only is not None:
         named = set(json.loads(only))
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in named])
         items[:] = [item for item in items if item.nodeid in named]
+
+
+def _refuse_what_means_nothing(marker: pytest.Mark) -> None:
+    """A word misspelt would leave a benchmark unguarded."""
+    odd = [*map(repr, marker.args), *sorted(marker.kwargs.keys() - {"time", "counters"})]
+    if odd:
+        raise pytest.UsageError(f'perflab({", ".join(odd)}): give time="2%", counters="exact", or counters="off"')
+    counters = marker.kwargs.get("counters", "exact")
+    if counters not in ("exact", "off"):
+        raise pytest.UsageError(f'perflab(counters={counters!r}): give "exact" or "off"')
+    if "time" in marker.kwargs:
+        _share(marker.kwargs["time"])
 
 
 def _share(text: object) -> float:

@@ -101,6 +101,20 @@ def test_what_depends_on_time_is_left_out(held: Session) -> None:
     assert "1 passed, 1 deselected" in output
 
 
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ("counters='exct'", """perflab(counters='exct'): give "exact" or "off\""""),
+        ("time='much'", """perflab(time='much'): give a share such as "2%\""""),
+        ("'2%', count='off'", """perflab('2%', count): give time="2%", counters="exact", or counters="off\""""),
+    ],
+)
+def test_a_marker_that_means_nothing_is_refused(session: Session, said: str, sentence: str) -> None:
+    code, output = session(f"{STEP}\npytestmark = pytest.mark.perflab({said})")
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert sentence in output
+
+
 def test_a_failing_test_fails_as_ever(held: Session) -> None:
     code, output = held(STEP.replace("relu())", "relu())\n    assert 1 == 2"))
     assert code == 1

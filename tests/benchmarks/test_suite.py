@@ -107,12 +107,6 @@ def test_xdist_is_refused(suite: Suite) -> None:
     assert "--perflab needs the benchmarks in one process: leave out -n" in output
 
 
-def test_a_share_that_is_none_is_refused(suite: Suite) -> None:
-    code, output = suite(TWO.replace("12.5%", "much"), "--benchmark-disable")
-    assert code != 0
-    assert """perflab(time='much'): give a share such as "2%\"""" in output
-
-
 def test_a_folder_against_itself_passes(suite: Suite, pytester: pytest.Pytester) -> None:
     for name in ("base", "head"):
         assert suite(TWO, "--perflab", name, "--perflab-processes", "5")[0] == 0
