@@ -9,8 +9,9 @@ from tempfile import TemporaryDirectory
 from .errors import MeasuringFailed
 from .folder import Measured, judge_measured, read
 from .gate import GateOptions, GateReport
-from .git import checkout, commit_of, git, is_dirty, merge_base
-from .interleave import Plan, measure
+from .git import checkout, commit_of, git, is_dirty, merge_base, suspected
+from .interleave import Plan, measure, trace
+from .stats import Verdict
 from .suspects import settled, suspects
 
 
@@ -45,9 +46,20 @@ def judge_against(
                 say(f"building {name}")
                 _build(build, name, where)
         notes += measure(plan, trees, Path(out), lambda before, after: suspects(before, after, options), say)
-        before = _labelled(read(Path(out) / "base"), base, dirty=False)
-        after = _labelled(read(Path(out) / "head"), head, dirty=is_dirty(top))
-        return settled(judge_measured(before, after, options, notes))
+
+        def judged() -> GateReport:
+            before = _labelled(read(Path(out) / "base"), base, dirty=False)
+            after = _labelled(read(Path(out) / "head"), head, dirty=is_dirty(top))
+            return settled(judge_measured(before, after, options, notes))
+
+        report = judged()
+        slower = [it.benchmark.name for it in report.findings if it.verdict == Verdict.REGRESSION]
+        if not slower:
+            return report
+        say(f"profiling {len(slower)} that got slower")
+        were = [old for old, new in options.renamed.items() if new in slower]
+        notes += [suspected(top, base, head), *trace(plan, trees, Path(out), [*slower, *were])]
+        return judged()
 
 
 def _build(command: str, name: str, where: Path) -> None:

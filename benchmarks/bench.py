@@ -1,5 +1,6 @@
 """One process's run of what no benchmark tool measures: a function of no arguments, or any command."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 from .beside import statement
 from .errors import GitError, MeasuringFailed
 from .git import commit_of, is_dirty
+from .interleave import TRACES
 from .machine import this_machine
 from .result import Benchmark, Result, Run
 
@@ -24,6 +26,8 @@ TOOL = "perflab bench"
 def bench(words: Sequence[str], folder: Path, rounds: int = ROUNDS) -> Run:
     """Times `module:function`, or else a command, as a run of the commit that is checked out in `folder`.
 
+    Where the gate asks for a trace, a function that runs ops of perflab.runtime leaves one.
+
     Args:
         words: "module:function", imported from `folder` or from what is installed; or a command and its arguments.
         rounds: samples. One of a function lasts 2 ms and holds as many calls as fit; one of a command is a process.
@@ -34,7 +38,12 @@ def bench(words: Sequence[str], folder: Path, rounds: int = ROUNDS) -> Run:
     if rounds < 1:
         raise MeasuringFailed(f"{rounds} rounds measure nothing; give at least 1")
     if len(words) == 1 and FUNCTION.fullmatch(words[0]):
-        name, sample = words[0], _function(words[0], folder)
+        name, function = words[0], _function(words[0], folder)
+        sample = statement("function()", {"function": function})
+        if traces := os.environ.get(TRACES):
+            from .suite import trace  # the profiler, which no other process needs
+
+            trace(name, lambda: function, Path(traces) / "001.json.gz")
     else:
         name, sample = shlex.join(words), _command(words, folder)
     samples = tuple(sample() for _ in range(rounds))
@@ -54,7 +63,7 @@ def bench(words: Sequence[str], folder: Path, rounds: int = ROUNDS) -> Run:
     )
 
 
-def _function(target: str, folder: Path) -> Callable[[], float]:
+def _function(target: str, folder: Path) -> Callable[[], object]:
     module, _, path = target.partition(":")
     sys.path.insert(0, str(folder))
     try:
@@ -67,7 +76,7 @@ def _function(target: str, folder: Path) -> Callable[[], float]:
         sys.path.remove(str(folder))
     if not callable(function):
         raise MeasuringFailed(f"{target} is {type(function).__name__}, not a function; name one without arguments")
-    return statement("function()", {"function": function})
+    return function
 
 
 def _command(words: Sequence[str], folder: Path) -> Callable[[], float]:

@@ -8,6 +8,8 @@ from tempfile import TemporaryDirectory
 
 from .errors import GitError
 
+SHOWN = 5  # commits of a sentence
+
 
 def git(folder: Path, *arguments: str) -> str:
     """What git prints in that folder, without the last line's end.
@@ -54,6 +56,14 @@ def is_dirty(folder: Path) -> bool:
 def ancestors(folder: Path, commit: str) -> list[str]:
     """The commit and its ancestors, newest first, on all sides of merges; as many as the clone has."""
     return git(folder, "rev-list", "--topo-order", commit, "--").splitlines()
+
+
+def suspected(folder: Path, base: str, head: str) -> str:
+    """A sentence on the commits that came between two, the newest first: what made head slower is among them."""
+    commits = git(folder, "log", "--format=%h %s", f"{base}..{head}").splitlines()
+    shown = "; ".join(commits[:SHOWN])
+    more = f"; and {len(commits) - SHOWN} before them" if len(commits) > SHOWN else ""
+    return f"Since base: {shown}{more}." if commits else "Since base: nothing that is committed."
 
 
 def last_tag(folder: Path, commit: str) -> str | None:

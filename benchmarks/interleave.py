@@ -27,6 +27,7 @@ from .result import Run
 FILE = "{file}"
 ROUND = 4  # processes of each side: two blocks
 ONLY = "PERFLAB_ONLY"  # set for rounds after the first: the names to measure, a JSON list; the pytest plugin obeys it
+TRACES = "PERFLAB_SUITE_TRACES"  # set in a process that is profiled: where its traces go
 MATTERS = 0.03  # an order effect from which on it is said
 
 
@@ -96,6 +97,22 @@ def measure(
     return left.notes()
 
 
+def trace(plan: Plan, trees: Mapping[str, Path], out: Path, only: Collection[str]) -> list[str]:
+    """Runs one process more of each side, whose times do not count: perflab's pytest plugin and `perflab bench` leave
+    traces of the benchmarks in `only` in out/base and out/head.
+
+    Returns: a sentence for each side that failed.
+    """
+    notes = []
+    for name, folder in trees.items():
+        command = [word.replace(FILE, str(out / f"{name}.json")) for word in plan.command]
+        told = {ONLY: json.dumps(sorted(only)), TRACES: str(out / name)}
+        problem = _run(command, folder, plan.limit, told)
+        if problem:
+            notes.append(f"Profiling {name} failed: {problem}.")
+    return notes
+
+
 class _Left:
     """What the processes left."""
 
@@ -113,7 +130,8 @@ class _Left:
         """One process of a side; of all benchmarks, or `only` some."""
         file = (self._out / name / f"{number:03}.json").absolute()
         command = [word.replace(FILE, str(file)) for word in self._plan.command]
-        problem = _run(command, self._trees[name], self._plan.limit, only)
+        told = {} if only is None else {ONLY: json.dumps(only)}
+        problem = _run(command, self._trees[name], self._plan.limit, told)
         self._count[name] += 1
         if file.exists() and file.stat().st_size:
             self._ran.append((name, formats.read(file)))
@@ -168,9 +186,8 @@ def _more(effect: float) -> str:
     return f"{percent(exp(abs(effect))).lstrip('+')} {'more' if effect > 0 else 'less'}"
 
 
-def _run(command: Sequence[str], folder: Path, limit: float, only: Sequence[str] | None) -> str | None:
-    """Runs one process; what went wrong, in words."""
-    told = {} if only is None else {ONLY: json.dumps(only)}
+def _run(command: Sequence[str], folder: Path, limit: float, told: Mapping[str, str]) -> str | None:
+    """Runs one process, `told` in its environment; what went wrong, in words."""
     try:
         done = subprocess.run(
             command,

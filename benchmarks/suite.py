@@ -17,11 +17,11 @@ from perflab.profiler import profile
 
 from . import formats
 from .errors import MeasuringFailed
+from .interleave import TRACES
 from .result import Result, Run
 
 # Set in the processes that are started here: they measure, and start none.
 INSIDE = "PERFLAB_SUITE_PROCESS"
-TRACES = "PERFLAB_SUITE_TRACES"  # and in the one that is profiled, where traces go
 STEPS = 5  # of a trace: calls of what is measured
 KEPT = 1000  # samples of a result: a fast function gives a hundred thousand
 

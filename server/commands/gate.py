@@ -132,6 +132,9 @@ def _keep(arguments: argparse.Namespace, judged: "GateReport") -> None:
 def _in_lab(lab: "Lab", arguments: argparse.Namespace, options: "GateOptions") -> "GateReport":
     if arguments.baseline is not None:
         return lab.compare(arguments.baseline, arguments.head or _checked_out(), arguments.project, options).report
+    from perflab.benchmarks.gate import Exit
+    from perflab.benchmarks.git import suspected
+
     from ..ancestry import behind, judge_behind, nearest
 
     here = Path.cwd()
@@ -140,6 +143,8 @@ def _in_lab(lab: "Lab", arguments: argparse.Namespace, options: "GateOptions") -
         return judge_behind(lab, found, here, options)
     base, notes = nearest(found, here)
     report = lab.compare(base, found.head, found.project, options).report
+    if report.exit_code == Exit.REGRESSION:
+        notes.append(suspected(here, base, found.head))
     return replace(report, notes=(*notes, *report.notes))
 
 

@@ -19,10 +19,6 @@ from .conftest import make
 # Writes a run whose one sample is what the folder's file `seconds` says, times what `count` says of the calls so far.
 SCRIPT = """
 import json, os, pathlib, sys
-from datetime import UTC, datetime
-from perflab.benchmarks.machine import Machine
-from perflab.benchmarks.result import Benchmark, Result, Run
-machine = Machine.of(name="m", cpu="c", cores=2, os="o", python="p")
 seconds = float(pathlib.Path("seconds").read_text())
 only = json.loads(os.environ.get("PERFLAB_ONLY", '["add", "mul"]'))
 log = pathlib.Path("../log")
@@ -30,9 +26,8 @@ calls = log.read_text() if log.exists() else ""
 log.write_text(calls + pathlib.Path.cwd().name[0])
 times = {"add": seconds, "mul": 1.0}
 exec(pathlib.Path("then").read_text())
-results = tuple(Result(Benchmark(name), (times[name] * (1 + len(calls) / 1000),)) for name in only)
-run = Run(None, None, None, machine, datetime.now(UTC), "t", results)
-pathlib.Path(sys.argv[1]).write_text(run.to_json())
+results = [{"name": name, "samples": [times[name] * (1 + len(calls) / 1000)]} for name in only]
+pathlib.Path(sys.argv[1]).write_text(json.dumps({"format": "perflab.run", "version": 1, "results": results}))
 sys.exit(code)
 """
 
@@ -53,7 +48,7 @@ class Trees:
         (self.folder / name / "then").write_text(then)
 
     def measure(self, processes: int = 5, limit: float = 60) -> list[str]:
-        plan = Plan([sys.executable, str(self.script), "{file}"], processes, limit)
+        plan = Plan([sys.executable, "-IS", str(self.script), "{file}"], processes, limit)
         trees = {name: self.folder / name for name in ("base", "head")}
         return measure(
             plan, trees, self.folder / "out", lambda *sides: suspects(*sides, GateOptions()), lambda what: None

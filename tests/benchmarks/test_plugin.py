@@ -4,11 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-import perflab.runtime  # noqa: F401  a session takes back what it imported, and the core is loaded once
+import perflab.benchmarks.counters  # noqa: F401  a session takes back what it imported, and the core is loaded once
 
 Session = Callable[..., tuple[int, str]]
-# hypothesis looks through all modules at the end of a session, which takes a second
-QUIET = ("-q", "-p", "no:cacheprovider", "-p", "no:hypothesispytest")
+QUIET = ("-q", "-p", "no:cacheprovider", "-p", "benchmark", "-p", "perflab")
 STEP = """
 import pytest
 from perflab import runtime as rt
@@ -21,8 +20,9 @@ def test_step(benchmark):
 
 
 @pytest.fixture
-def session(pytester: pytest.Pytester) -> Session:
+def session(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Session:
     """Writes test_it.py and runs pytest there, in this process: exit code and output."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # other plugins take a second of each session
 
     def run(text: str, *arguments: str) -> tuple[int, str]:
         (pytester.path / "test_it.py").write_text(text, encoding="utf-8")
@@ -178,7 +178,7 @@ def test_what_the_gate_measures_again_runs_alone(session: Session, monkeypatch: 
 
 
 def test_several_processes_are_refused(session: Session) -> None:
-    code, output = session(STEP, "--perflab-counters", "c.json", "--perflab-update", "--numprocesses", "2")
+    code, output = session(STEP, "--perflab-counters", "c.json", "--perflab-update", "-p", "xdist", "-n", "2")
     assert code == pytest.ExitCode.USAGE_ERROR
     assert "--perflab-counters needs the benchmarks in one process: leave out -n" in output
 

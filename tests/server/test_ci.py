@@ -1,6 +1,7 @@
 """The workflow files of docs/ci, their steps run in a clone of a local remote."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,20 +11,31 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
-# A suite whose clock is its own: what a round takes is what the package's file says.
+# A suite whose clock is its own: what a round takes is what the package's file says. What is slower makes a copy.
 SUITE = """
 import itertools, pathlib, pytest
+from perflab import runtime as rt
 
 ticks = itertools.count()
 seconds = float(pathlib.Path("seconds").read_text())
 
+a = rt.ones(64, 64)
+
 def clock():
     return next(ticks) * seconds
 
+def step():
+    return (a.copy() if seconds > 0.001 else a) + 1
+
 @pytest.mark.benchmark(timer=clock)
 def test_step(benchmark):
-    benchmark.pedantic(int, rounds=3)
+    benchmark.pedantic(step, rounds=3)
 """
+# other plugins take a second of each process
+PLUGINS = {
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    "PYTEST_PLUGINS": "pytest_benchmark.plugin,perflab.benchmarks.plugin",
+}
 FEWER = " --processes 4"  # the suite's clock is exact
 AUTHOR = {f"GIT_{who}_{what}": "a@b.c" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 
@@ -62,7 +74,7 @@ def run(command: str, folder: Path, **environment: str) -> tuple[int, str]:
     done = subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", command],
         cwd=folder,
-        env={**ours, "PATH": path, **environment},
+        env={**ours, **PLUGINS, "PATH": path, **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -83,7 +95,12 @@ def test_a_slower_branch_fails_on_github(github: dict[str, Any], clone: Path) ->
     assert code == 1, out
     assert "failed, 1 of 1 benchmark regressed" in out
     assert run(github["Summary"]["run"], clone, GITHUB_STEP_SUMMARY="summary")[0] == 0
-    assert "| `benchmarks/test_it.py::test_step` | 1 ms | 1.2 ms | +20.0 %" in (clone / "summary").read_text()
+    summary = (clone / "summary").read_text()
+    assert "| `benchmarks/test_it.py::test_step` | 1 ms | 1.2 ms | +20.0 %" in summary
+    # both sides were profiled besides
+    assert "### Why `benchmarks/test_it.py::test_step`" in summary
+    assert re.search(r"^\d\. copy: .*0 -> 1 calls a step, \+16 KiB allocated a step", summary, re.MULTILINE)
+    assert re.search(r"Since base: [0-9a-f]{7,} a change\.", summary)
     suite = ElementTree.parse(clone / "gate.xml").getroot()
     assert suite.attrib["failures"] == "1"
     # the second work tree is gone

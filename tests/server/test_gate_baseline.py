@@ -18,12 +18,14 @@ def test_the_nearest_measured_commit_is_the_baseline(repository: Repository) -> 
     repository.measure(base, *STEADY)
     for _ in range(2):
         repository.commit("not measured")
-    head = repository.commit()
+    head = repository.commit("the head")
     repository.measure(head, *SLOWER)
     code, out = repository.gate()
     assert code == 1
     assert f"base {base} (4 runs), head {head} (4 runs)" in out
     assert "Base is the nearest measured commit behind head, 3 back." in out
+    between = [f"{repository.git('rev-parse', '--short', f'HEAD~{back}')} not measured" for back in (1, 2)]
+    assert f"Since base: {repository.git('rev-parse', '--short', head)} the head; {'; '.join(between)}." in out
     assert "stale" not in out
 
 
