@@ -63,10 +63,9 @@ def note(trace: Trace, threads: Sequence[GilThread]) -> str:
     what = {"exact": f" ({_EXACT})", SAMPLED: f" ({_SAMPLED})"}.get(str(trace.metadata.get("gil")), "")
     taken = f"{_counted(count, 'acquisition')} by {_counted(len(threads), 'thread')}{what}"
     sentence = f"{units.duration(waited)} of waiting in {taken}"
-    left_out = count - POINT_LIMIT
     lost = trace.metadata.get("gilLost")
-    if left_out > 0:
-        sentence += f"; the longest {units.whole(POINT_LIMIT)} are drawn"
+    if count > POINT_LIMIT:
+        sentence += f"; the longest in each of {units.whole(POINT_LIMIT)} stretches of time are drawn"
     return f"{sentence}; {units.whole(lost)} more were lost for want of room" if isinstance(lost, int) else sentence
 
 
@@ -130,13 +129,23 @@ def _counted(count: int, word: str) -> str:
     return f"{units.whole(count)} {word}" if count == 1 else f"{units.whole(count)} {word}s"
 
 
+def _longest_of_stretches(waits: Sequence[GilWait], span: tuple[int, int]) -> list[GilWait]:
+    origin_ns, end_ns = span
+    found: dict[int, GilWait] = {}
+    for wait in waits:
+        stretch = (wait.start - origin_ns) * POINT_LIMIT // max(end_ns - origin_ns, 1)
+        if stretch not in found or wait.wait_ns > found[stretch].wait_ns:
+            found[stretch] = wait
+    return list(found.values())
+
+
 def figure(trace: Trace, waits: Sequence[GilWait], span: tuple[int, int]) -> go.Figure:
     """A stem for each wait: when the thread asked (since the start of `span`) and how long it waited.
 
-    The longest POINT_LIMIT waits are drawn, one colour per thread.
+    One colour per thread; of many waits, the longest in each of POINT_LIMIT stretches of time are drawn.
     """
     origin_ns, end_ns = span
-    shown = sorted(waits, key=lambda wait: -wait.wait_ns)[:POINT_LIMIT]
+    shown = _longest_of_stretches(waits, span) if len(waits) > POINT_LIMIT else waits
     time_scale = units.duration_scale(end_ns - origin_ns)
     wait_scale = units.duration_scale(max(wait.wait_ns for wait in shown))
     tracks = sorted({wait.track for wait in shown})

@@ -45,11 +45,15 @@ def picture(trace: Trace, window: Window) -> Picture:
     """Draw the graph of the backward passes in `window`."""
     graph = autograd_graph(trace, window.start, window.end, NODE_LIMIT)
     if not graph.count:
-        return Picture(f"No backward pass was recorded in {window.label}.")
+        return Picture(
+            f"No nodes of a backward pass are in {window.label}: perflab.profiler.profile records them with their "
+            "edges, torch.profiler names them among the ops and keeps no edges."
+        )
     if graph.count > NODE_LIMIT:
         return Picture(
             f"The graph of {window.label} has {units.whole(graph.count)} nodes, and a picture shows at most "
-            f"{NODE_LIMIT}: autograd.graph.to_dot(loss) gives it as text for Graphviz."
+            f"{NODE_LIMIT}. The flame graph of ops has their times; autograd.graph.to_dot(loss) gives it as text for "
+            "Graphviz; in SQL it is the flows named next_functions."
         )
     if graph.count > 1 and not graph.edges:
         return Picture(f"The {graph.count} backward nodes of {window.label} were recorded without their edges.")

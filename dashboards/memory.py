@@ -16,6 +16,7 @@ from . import theme, units
 POINT_LIMIT = 2000
 STEP_MARK_LIMIT = 40
 OWNER_LIMIT = 3
+RESERVED_LIMIT = 4  # of the peak: beyond that the curve would lie on the ground, and a click on the legend shows it
 
 
 def figure(
@@ -54,6 +55,7 @@ def figure(
             mode="lines",
             line={"shape": "hv", "width": 1.25, "color": theme.RESERVED, "dash": "dot"},
             hovertemplate=hover,
+            visible=True if curve.reserved.max() <= RESERVED_LIMIT * max(curve.peak_bytes, 1) else "legendonly",
         )
     if categories is None:
         drawn.add_scatter(

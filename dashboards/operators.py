@@ -70,6 +70,18 @@ def rows(averages: Averages) -> list[OpRow]:
     return sorted(table, key=lambda row: (-row.self_ns, row.name))
 
 
+def columns(table: Sequence[OpRow]) -> set[str]:
+    """Which of the numbers that traces may lack are known of an op."""
+    optional = ("kernel_share", "flops_per_s", "bytes_per_s", "allocated_bytes", "gil_wait_ns")
+    return {name for name in optional if any(getattr(row, name) for row in table)}
+
+
+def rate(per_s: float) -> str:
+    """FLOP/s or bytes/s in units of 1e9, with one digit behind the point where there are few before it."""
+    value = per_s / 1e9
+    return units.NONE if not per_s else f"{value:,.0f}" if value >= 999.95 else f"{value:.1f}"
+
+
 @dataclass(frozen=True)
 class Chosen:
     """All calls of one group: their numbers, the names of their slices (one, unless they are a module's), the figure of
@@ -166,8 +178,8 @@ def roofline_figure(averages: Averages, ceilings: Ceilings | None) -> go.Figure 
         hovermode="closest",
         margin={"t": 24},
         showlegend=ceilings is not None,
-        xaxis={"type": "log", "title": {"text": "FLOPs a byte"}},
-        yaxis={"type": "log", "title": {"text": "GFLOP/s"}},
+        xaxis={"type": "log", "title": {"text": "FLOPs a byte"}, **_ticks(x)},
+        yaxis={"type": "log", "title": {"text": "GFLOP/s"}, **_ticks(y)},
     )
     if ceilings is not None:
         ridge = ceilings.flops_per_s / ceilings.bytes_per_s
@@ -198,6 +210,11 @@ def roofline_figure(averages: Averages, ceilings: Ceilings | None) -> go.Figure 
         "<br>%{y:,.2f} GFLOP/s at %{x:,.2f} FLOPs a byte<extra></extra>",
     )
     return drawn
+
+
+def _ticks(values: Sequence[float]) -> dict[str, object]:
+    """Of a logarithmic axis: over more than two decades, only powers of ten are named."""
+    return {"dtick": 1, "tickformat": ",~g"} if max(values) > 100 * min(values) else {"tickformat": ",~g"}
 
 
 def roofline_note(averages: Averages, ceilings: Ceilings | None) -> str:

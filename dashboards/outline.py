@@ -1,5 +1,6 @@
 """What the trace page knows of its timeline before any tile is fetched."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -10,6 +11,9 @@ from perflab.profiler.trace import Trace
 
 from . import theme, units
 from .timeline import NO_COUNTER, Band, Window, bands
+
+# What counters of bytes are called; traces do not say what their counters count.
+_IN_BYTES = re.compile(r"alloc|reserved|active|rss\b|mem|byte", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,12 @@ class Outline:
             "length": self.length,
             "window": {"start": window.start - self.begin, "end": window.end - self.begin},
             "bands": [
-                asdict(band) | {"counter": band.counter != NO_COUNTER, "highest": highest}
+                asdict(band)
+                | {
+                    "counter": band.counter != NO_COUNTER,
+                    "bytes": _IN_BYTES.search(band.label) is not None,
+                    "highest": highest,
+                }
                 for band, highest in zip(self.bands, self.highest, strict=True)
             ],
             "steps": [[step.number, step.start - self.begin, step.duration] for step in self.steps],

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from . import assets, grid, series, sparkline, theme, units
+from . import assets, grid, operators, series, sparkline, theme, units
 from .reader import READER
 from .views import NO_COMMIT
 
@@ -70,6 +70,7 @@ def _environment() -> Environment:
         whole=units.whole,
         share=units.share,
         ratio=units.ratio,
+        rate=operators.rate,
         signed=units.signed,
         count=_per_step,
         median=median,

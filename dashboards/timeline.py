@@ -80,10 +80,15 @@ def _order(trace: Trace, tracks: npt.NDArray[np.int64]) -> list[int]:
     of_gil = np.flatnonzero(slices.category == trace.string_id("gil"))
     lanes, first = np.unique(slices.track[of_gil], return_index=True)
     owner = dict(zip(lanes.tolist(), thread_tracks(trace, of_gil[first]).tolist(), strict=True))
-    with_steps = set(np.unique(slices.track[np.isin(slices.name, list(step_names(trace)))]).tolist())
+
+    def thread_of(track: int) -> int:
+        return base.get((trace.tracks[track].pid, trace.tracks[track].tid), track)
+
+    stepping = np.unique(slices.track[np.isin(slices.name, list(step_names(trace)))])
+    with_steps = set(map(thread_of, stepping.tolist()))
 
     def place(track: int) -> tuple[bool, int, bool, int, int]:
-        own = base.get((trace.tracks[track].pid, trace.tracks[track].tid), track)
+        own = thread_of(track)
         first = owner.get(own, own)
         return first not in with_steps, first, own != first, own, trace.tracks[track].lane
 

@@ -16,7 +16,7 @@ from perflab.profiler.analysis.steps import Step
 from perflab.profiler.analysis.trees import TREES, TreeOf
 from perflab.profiler.ceilings import Ceilings
 
-from . import blockmap, doctor, gil, graph, memory, operators, ranks, stepchoice, stepfigures
+from . import blockmap, doctor, gil, graph, memory, operators, ranks, stepchoice, stepfigures, units
 from . import lifetimes as lifetimes_figure
 from .cards import cards, findings
 from .errors import StepNotFound
@@ -93,11 +93,12 @@ def operators_page(view: TraceView, by: GroupBy, label: str | None, ceilings: Ce
         by=by,
         groups=operators.WORDS.items(),
         rows=rows[: operators.ROW_LIMIT],
+        columns=operators.columns(rows),
         left_out=len(rows[operators.ROW_LIMIT :]),
         chosen=chosen,
         label=wanted,
         roofline_note=operators.roofline_note(by_shape, ceilings),
-        extent=f"{len(found.steps)} steps" if len(found.steps) > 1 else "the trace",
+        extent=f"{units.whole(len(found.steps))} steps" if len(found.steps) > 1 else "the trace",
     )
 
 

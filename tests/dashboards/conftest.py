@@ -242,6 +242,7 @@ QUIET = (
     "--disable-component-update",
     "--disable-sync",
 )
+expect.set_options(timeout=30_000)  # of ms, for what comes in a few on a machine that is not busy
 SIZES = ((1440, 900), (1024, 768), (390, 844))
 every_size = pytest.mark.parametrize("window", SIZES, indirect=True, ids=[f"{wide}x{high}" for wide, high in SIZES])
 

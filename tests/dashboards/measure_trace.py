@@ -45,12 +45,9 @@ USABLE = """() => {
     usable: Math.max(navigation.domContentLoadedEventEnd, ...drawn),
     charts: Math.max(0, ...times("figure-drawn")),
     weight: [navigation, ...own].reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0),
-    moved: window.moved,
+    moved: window.shift,
   };
 }"""
-WATCH = """window.moved = 0; new PerformanceObserver((list) => {
-  for (const { value, hadRecentInput } of list.getEntries()) if (!hadRecentInput) window.moved += value;
-}).observe({ type: "layout-shift", buffered: true });"""
 SETTLED = """() => !document.querySelector("[aria-busy]")
   && [...document.querySelectorAll(".timeline:has(canvas), .flame")].every((each) => each.dataset.settled)
   && [...document.querySelectorAll("[data-figure]")]
@@ -131,7 +128,6 @@ def opened(context: BrowserContext, address: str) -> Iterator[tuple[Page, CDPSes
     page = watched.page
     thread = context.new_cdp_session(page)
     thread.send("Performance.enable", {"timeDomain": "threadTicks"})
-    page.add_init_script(WATCH)
     page.goto(address, timeout=LONGEST)
     page.wait_for_function(SETTLED, timeout=LONGEST)
     yield page, thread

@@ -64,6 +64,14 @@ def test_memory_figure_has_a_layer_for_each_category(training_trace: MakeTrace) 
     assert {each.line.color for each in drawn.values()} == {theme.MEMORY[name] for name in layers.categories}
 
 
+@pytest.mark.parametrize(("reserved", "visible"), [(4_000, True), (4_001, "legendonly")])
+def test_what_is_reserved_does_not_press_the_curve_down(reserved: int, visible: object) -> None:
+    both = np.array([0, 1_000], dtype=np.int64)
+    curve = MemoryCurve(both, both, np.array([reserved, reserved], dtype=np.int64), 1, 1_000)
+    drawn = {trace.name: trace for trace in memory.figure(curve, [], (0, 1_000)).data}
+    assert drawn["reserved"].visible == visible
+
+
 def test_a_leak_is_a_sentence() -> None:
     survivors = (Survivor("cat", "Net.log", 2048, 2), Survivor("add", "(none)", 10, 1))
     assert memory.leak_note(Growth((), 2058, survivors)) == (
@@ -115,6 +123,23 @@ def test_gil_figure_and_rows_add_up_to_the_waits(training_trace: MakeTrace) -> N
     rows = gil.rows(trace, gil_threads(trace), 10**9)
     assert sum(row.use.waited_ns for row in rows) == total
     assert [(row.name, row.held_share) for row in rows] == [("main", sum(wait.hold_ns for wait in waits) / 10**9)]
+
+
+def test_of_many_waits_the_longest_of_each_stretch_is_drawn() -> None:
+    builder = TraceBuilder()
+    count = 3 * gil.POINT_LIMIT
+    for number in range(count):
+        length = 400 if number % 3 == 1 else 200
+        lane = Track(1, "1 GIL", "main GIL")
+        builder.slice("GIL wait: hook", number * 1_000, length, track=lane, category="gil", args={"Thread": 1})
+        builder.slice("GIL held: hook", number * 1_000 + length, 100, track=lane, category="gil", args={"Thread": 1})
+    trace = builder.build()
+    waits = gil_waits(trace)
+    assert len(waits) == count
+    (stems,) = gil.figure(trace, waits, (0, count * 1_000)).data
+    assert list(stems.y) == [400] * gil.POINT_LIMIT  # ns
+    assert stems.x[0] < 0.01 and stems.x[-1] > 5.99  # ms: over the whole trace
+    assert "the longest in each of 2,000 stretches of time are drawn" in gil.note(trace, gil_threads(trace))
 
 
 def test_the_gils_note_says_what_it_is_of_and_what_was_lost() -> None:

@@ -158,6 +158,30 @@ def test_bands_put_lanes_and_gil_below_their_thread_and_counters_last() -> None:
     ]
 
 
+def test_a_thread_comes_first_whose_steps_stand_on_a_lane_of_it() -> None:
+    builder = TraceBuilder()
+    for track in (Track(1, 9, "autograd"), Track(1, 5, "main")):
+        builder.slice("frame", 0, 1_000, track=track, category="python_function")
+    lane = Track(1, 5, "main", lane=1)
+    builder.slice("ProfilerStep#1", 500, 900, track=lane, category="user_annotation")
+    assert [band.label for band in Timeline(builder.build()).bands] == ["main", "main (2)", "autograd"]
+
+
+def test_counters_of_bytes_are_told_from_others() -> None:
+    builder = TraceBuilder()
+    for name in ("Allocated: gradient", "RSS", "SM clock", "GPU memory", "queue"):
+        builder.counter(name, 0, 1.0, track=Track(1, 1))
+    found = outline(builder.build(), []).data("/", window(None, (0, 1)))["bands"]
+    assert isinstance(found, list)
+    assert {band["label"]: band["bytes"] for band in found} == {
+        "Allocated: gradient": True,
+        "RSS": True,
+        "SM clock": False,
+        "GPU memory": True,
+        "queue": False,
+    }
+
+
 def test_outline_opens_on_the_step_in_ns_of_the_timeline(training_trace: MakeTrace) -> None:
     trace = training_trace()
     found = steps(trace)

@@ -81,8 +81,22 @@ def test_every_tab_of_every_kind_of_trace_is_whole(kinds: str, browser: Browser,
         expect(page.locator(".tabs [aria-current=page]")).to_have_text(tab.word)
         assert len(page.locator("main .panel").all()) >= 1
         assert (watched.faults, watched.overflow()) == ([], 0), tab
+        assert watched.shift() < 0.02, tab
         page.close()
     context.close()
+
+
+@every_size
+def test_nothing_moves_while_a_large_trace_comes(kinds: str, watched: Watched) -> None:
+    page = watched.page
+    for tab in TABS:
+        page.goto(f"{kinds}/traces/3{tab.path}")
+        watched.settle()
+        page.wait_for_function(
+            """() => [...document.querySelectorAll("[data-figure]")]
+              .every((each) => each.getBoundingClientRect().top > innerHeight || each.dataset.drawn)"""
+        )
+        assert watched.shift() < 0.02, tab.name
 
 
 def test_findings_lead_to_their_evidence(lab: str, watched: Watched) -> None:
@@ -251,4 +265,4 @@ def test_a_flame_graph_of_one_step(lab: str, watched: Watched) -> None:
 def test_a_tree_that_is_not_there_is_said(lab: str, watched: Watched) -> None:
     page = watched.visit(f"{lab}/traces/1/flame")
     page.get_by_role("link", name="Python stacks").click()
-    expect(page.locator(".flame-note")).to_contain_text("no Python stacks")
+    expect(page.locator(".flame .empty")).to_contain_text("no Python stacks")

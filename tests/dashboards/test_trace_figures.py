@@ -99,6 +99,18 @@ def average(name: str, flops: int, moved: int, ns: int) -> OpAverage:
     return OpAverage(name, 1, ns, ns, 0, 0, 0, flops=flops, moved_bytes=moved, costed_ns=ns)
 
 
+def test_only_numbers_that_are_known_have_a_column() -> None:
+    table = operators.rows(Averages((average("mm", 4_000, 1_000, 2_000), average("view", 0, 0, 10))))
+    assert operators.columns(table) == {"flops_per_s", "bytes_per_s"}
+    assert operators.columns([]) == set()
+    assert [operators.rate(each) for each in (0.0, 12.34e9, 999.9e9, 44_379.6e9)] == [
+        "\N{EN DASH}",
+        "12.3",
+        "999.9",
+        "44,380",
+    ]
+
+
 def test_points_of_the_roofline_are_rates_over_intensity() -> None:
     averages = Averages(
         (average("mm", 4_000_000, 1_000, 2_000), average("copy", 0, 500, 10), average("add", 100, 400, 50))

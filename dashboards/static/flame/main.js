@@ -25,7 +25,7 @@ class FlameGraph {
     this.#listen();
     new ResizeObserver(() => this.redraw()).observe(this.rows.canvas);
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#paint());
-    this.note.textContent = boxes.size ? this.#said() : "";
+    this.note.textContent = this.#said();
     this.rows.canvas.style.height = `${(boxes.deepest + 1) * ROW}px`;
     this.redraw();
   }
@@ -220,17 +220,24 @@ class FlameGraph {
   }
 }
 
+function sayEmpty(panel) {
+  const said = document.createElement("p");
+  Object.assign(said, { className: "empty", textContent: panel.dataset.empty });
+  panel.replaceChildren(said);
+  panel.dataset.settled = "true";
+  panel.dispatchEvent(new Event("settled"));
+}
+
 async function begin(panel, place) {
   const note = panel.querySelector(".flame-note");
-  note.textContent = "Reading the trace …";
   try {
     const response = await fetch(panel.dataset.address);
     const answer = await response.json();
     if (!response.ok) throw new Error(answer.error);
-    const graph = new FlameGraph(panel, new Boxes(answer), place ? `flame${place + 1}` : "flame");
-    panel.classList.toggle("is-empty", graph.boxes.size === 0);
+    const boxes = new Boxes(answer);
     panel.classList.add("is-read");
-    if (!graph.boxes.size) note.textContent = panel.dataset.empty;
+    if (boxes.size) new FlameGraph(panel, boxes, place ? `flame${place + 1}` : "flame");
+    else sayEmpty(panel);
   } catch (error) {
     note.textContent = `The flame graph could not be read (${error.message}); reload the page to try again.`;
   }

@@ -4,7 +4,7 @@ import { nameBands } from "./bands.js";
 import { layOut, rowAt } from "./layout.js";
 import { Pointer } from "./pointer.js";
 import { Rows } from "./rows.js";
-import { duration, size, whole } from "./units.js";
+import { amount, duration, whole } from "./units.js";
 
 // `on` = { select(slice, near), leave(), mark(start, end, bands), changed() }.
 export class Pane {
@@ -85,7 +85,10 @@ export class Pane {
       tip.textContent = merged
         ? `${whole(found.count)} slices, ${duration(found.busy)} in all; the longest: ${found.name}`
         : `${found.name} · ${duration(found.duration)} · ${found.word}`;
-    } else if (value) tip.textContent = `${this.bands[this.layout.rows[value.row].band].label}: ${size(value.value)}`;
+    } else if (value) {
+      const { label, bytes } = this.bands[this.layout.rows[value.row].band];
+      tip.textContent = `${label}: ${amount(value.value, bytes)}`;
+    }
     if (!tip.hidden) {
       const room = rows.width - tip.offsetWidth - 4;
       tip.style.left = `${rows.canvas.offsetLeft + Math.max(Math.min(at.x + 12, room), 0)}px`;

@@ -3,7 +3,7 @@
 import { inkOn, prepared } from "./colours.js";
 import { rowAt } from "./layout.js";
 import { packed, Strips } from "./strips.js";
-import { size } from "./units.js";
+import { amount } from "./units.js";
 
 const LETTER = 6.1; // px, on average
 const SMALLEST_TEXT = 28;
@@ -201,7 +201,7 @@ export class Rows {
     const { context, colours } = this;
     for (const { y, number, band } of shown) {
       if (!pieces.some(({ tile }) => tile.curves.has(number))) continue;
-      const text = `up to ${size(this.bands[band].highest)}`;
+      const text = `up to ${amount(this.bands[band].highest, this.bands[band].bytes)}`;
       context.globalAlpha = 0.7;
       context.fillStyle = colours.panel;
       context.fillRect(2, y - this.top + 1, context.measureText(text).width + 6, 15);

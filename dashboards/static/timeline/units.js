@@ -28,9 +28,14 @@ export function duration(ns) {
   return `${divisor === 1 ? Math.round(ns) : threeDigits(ns / divisor)} ${unit}`;
 }
 
-export function size(bytes) {
+function size(bytes) {
   const [divisor, unit] = scaleOf(Math.abs(bytes), SIZES);
   return `${divisor === 1 ? Math.round(bytes) : threeDigits(bytes / divisor)} ${unit}`;
+}
+
+// A value of a counter, of bytes or of something else.
+export function amount(value, isBytes) {
+  return isBytes ? size(value) : value.toLocaleString("en", { maximumSignificantDigits: 4 });
 }
 
 export function whole(count) {
