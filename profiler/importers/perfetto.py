@@ -28,6 +28,7 @@ from .perfetto_tracks import Tracks, text
 
 FORMAT = "Perfetto"
 _CLEARED, _NEEDS_STATE = 1, 2  # flags of a packet
+_BEGIN, _END, _INSTANT, _COUNTER = range(1, 5)  # types of track events
 _BUFFERED = 1 << 14  # values of arguments that are kept as objects
 # Packets that put nothing on a timeline.
 _SILENT = frozenset(
@@ -39,10 +40,10 @@ _SILENT = frozenset(
 def read(plain: Plain, name: str, findings: Findings) -> Trace:
     """The trace in a file of packets; raises TraceFormatError."""
     try:
-        reader = _Reader(findings)
+        protos()
     except ProfilerError as error:
         raise TraceFormatError(f"{name}: a protobuf trace; {error}, which `traceconv json` makes of it") from None
-    packets = Packets(plain, name, findings)
+    packets, reader = Packets(plain, name, findings), _Reader(findings)
     is_alien = False  # some packets are there, and none is of Perfetto: other tools write protobuf too
     for packet in packets:
         reader.take(packet)
@@ -81,7 +82,6 @@ class _Reader:
     def __init__(self, findings: Findings) -> None:
         self.is_known = False  # something in it is Perfetto's
         self._findings = findings
-        self._types = protos().TrackEvent
         self._builder = TraceBuilder()
         self._builder.string("")  # has the id 0
         self._clocks = Clocks()
@@ -165,7 +165,7 @@ class _Reader:
                 self._lost["its buffer was full, and the oldest went"] += 1
 
     def _event(self, packet: Packet, sequence: _Sequence) -> None:
-        event, types = packet.track_event, self._types
+        event = packet.track_event
         sequence_id = packet.trusted_packet_sequence_id
         clock = packet.timestamp_clock_id or sequence.clock
         at = self._clocks.read(packet.timestamp, clock, sequence_id) if packet.HasField("timestamp") else None
@@ -174,25 +174,26 @@ class _Reader:
             return
         uuid = event.track_uuid or sequence.track
         track, kind = self._tracks.number(uuid), event.type
-        if kind == types.TYPE_SLICE_BEGIN:
+        if kind == _BEGIN:
             handle = self._edges.begin(*at, track, self._name(event, sequence), self._category(event, sequence))
             self._take_args(0, handle, event, sequence)
-        elif kind == types.TYPE_SLICE_END:
+        elif kind == _END:
             handle = self._edges.end(*at, track, self._name(event, sequence), self._category(event, sequence))
             if event.debug_annotations:
                 self._edges.end_args[handle] = dict(self._args_of(event, sequence))
-        elif kind == types.TYPE_INSTANT:
+        elif kind == _INSTANT:
             names = max(self._name(event, sequence), 0), max(self._category(event, sequence), 0)
             append(self._instants, *at, track, *names)
             self._take_args(1, len(self._instants[0]) - 1, event, sequence)
             self._findings.add("unbound-flow", len(event.flow_ids) + len(event.terminating_flow_ids))
-        elif kind != types.TYPE_COUNTER:
+        elif kind != _COUNTER:
             self._strangers["track events of another type"] += 1
             return
-        if kind in (types.TYPE_SLICE_BEGIN, types.TYPE_SLICE_END):
+        if kind <= _END and (event.flow_ids or event.terminating_flow_ids):
             self._edges.flows(event.flow_ids, event.terminating_flow_ids)
-        for counter, value in _values(event, sequence, uuid):
-            self._count(*at, counter, value, sequence)
+        if kind == _COUNTER or event.extra_counter_values or event.extra_double_counter_values:
+            for counter, value in _values(event, sequence, uuid):
+                self._count(*at, counter, value, sequence)
 
     def _name(self, event: Packet, sequence: _Sequence) -> int:
         """The id of an event's name, -1 where it has none."""
@@ -202,15 +203,17 @@ class _Reader:
 
     def _category(self, event: Packet, sequence: _Sequence) -> int:
         told = [sequence.categories.get(number, "") for number in event.category_iids]
-        told += map(text, event.categories)
+        if event.categories:
+            told += map(text, event.categories)
         return self._builder.string(",".join(told)) if told else -1
 
     def _count(self, time: int, clock: int, counter: Any, value: float, sequence: _Sequence) -> None:
         multiplier, is_sum = self._tracks.scale(counter)
         if is_sum:
             value = sequence.sums[counter] = sequence.sums.get(counter, 0) + value
+        value *= multiplier
         if math.isfinite(value):
-            append(self._counters, time, clock, self._tracks.number(counter), value * multiplier)
+            append(self._counters, time, clock, self._tracks.number(counter), value)
         else:
             self._findings.add("not-a-number")
 

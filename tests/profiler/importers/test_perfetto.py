@@ -200,6 +200,7 @@ def test_counters() -> None:
     event(builder, 10, COUNTER, track=11, counter_value=3)
     event(builder, 20, COUNTER, track=13, double_counter_value=0.25)
     event(builder, 25, COUNTER, track=13, double_counter_value=float("nan"))
+    event(builder, 26, COUNTER, track=11, double_counter_value=1e308)  # times 1024
     event(builder, 30, BEGIN, "f", extra_counter_track_uuids=[12, 11], extra_counter_values=[5, 4])
     event(builder, 40, END, extra_counter_track_uuids=[12], extra_counter_values=[2])
     found = load(builder)
@@ -207,7 +208,7 @@ def test_counters() -> None:
     assert values == {"memory": [[10, 30], [3072.0, 4096.0]], "hits": [[30, 40], [5.0, 7.0]], "load": [[20], [0.25]]}
     assert {found.trace.tracks[track] for track in found.trace.counters.track} == {Track(71, 72, "main")}
     assert slices(found.trace) == [("f", 30, 10, 0)]
-    assert kinds(found) == {"not-a-number": 1}
+    assert kinds(found) == {"not-a-number": 2}
 
 
 def test_flows() -> None:
