@@ -99,7 +99,7 @@ def figure(view: SeriesView) -> go.Figure:
             "color": [theme.VERDICTS.get(point.verdict, theme.ALLOCATED) for point in view.points],
             "symbol": ["diamond" if point is baseline else "circle" for point in view.points],
         },
-        customdata=[[_hover(point, view), point.commit] for point in view.points],
+        customdata=[[_hover(at, view), point.commit] for at, point in enumerate(view.points)],
         hovertemplate="%{customdata[0]}<extra></extra>",
     )
     return drawn
@@ -156,7 +156,8 @@ def percent(ratio: float) -> str:
     return units.change(1.0, ratio)
 
 
-def _hover(point: SeriesPoint, view: SeriesView) -> str:
+def _hover(place: int, view: SeriesView) -> str:
+    point = view.points[place]
     runs = "1 run" if len(point.values) == 1 else f"{len(point.values)} runs"
     lines = [
         f"<b>{point.commit[:SHORT_SHA]}</b> {escape(point.branch or '')}".rstrip(),
@@ -166,11 +167,11 @@ def _hover(point: SeriesPoint, view: SeriesView) -> str:
     ]
     if len(point.values) > 1:
         lines.append(f"{value(min(point.values), view.unit)} to {value(max(point.values), view.unit)}")
-    if point is view.points[view.baseline]:
+    if place == view.baseline:
         lines.append("baseline")
     elif point.ratio is not None:
         lines.append(f"{units.ratio(point.ratio)} the baseline{_interval(point)}")
-    change = view.change_at(view.points.index(point))
+    change = view.change_at(place)
     if change:
         lines.append(f"<b>{percent(change.ratio)}</b> from here on")
     if point.verdict:
