@@ -46,7 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
 def report(what: str, instructions: float, of: float) -> bool:
     """A line; whether the ratio keeps to the goal."""
     ratio = instructions / of
-    print(f"{what}: {instructions:,.0f} / {of:,.0f} instructions a step = {ratio:.4f} (goal: at most {GOAL})")
+    told = f"{what}: {instructions:,.0f} / {of:,.0f} instructions a step = {ratio:.4f} (goal: at most {GOAL})"
+    print(told, flush=True)  # the next takes minutes
     return ratio <= GOAL
 
 
@@ -55,12 +56,14 @@ def step(before: str, core: Path | None) -> float:
     with TemporaryDirectory(prefix="perflab-off-") as folder:
         out = Path(folder) / "out"
         program = [sys.executable, "-m", "perflab.benchmarks.off", "--run", before, *([str(core)] if core else [])]
-        subprocess.run(
+        done = subprocess.run(
             ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", f"--dump-before={_MARK}", *program],
-            check=True,
             capture_output=True,
+            text=True,
             env={**os.environ, "PYTHONHASHSEED": "0"},
         )
+        if done.returncode:
+            raise RuntimeError(f"off: the counted process ended with {done.returncode}:\n{done.stderr[-2000:]}")
         between = out.with_name("out.2")  # the first and the second call
         found = _TOTAL.search(between.read_text(encoding="utf-8")) if between.exists() else None
     if found is None:
