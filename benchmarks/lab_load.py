@@ -275,23 +275,29 @@ def trace(folder: Path, *, large: bool) -> Iterator[Figure]:
 def _timeline(lab: Path, slices: int) -> Iterator[Figure]:
     """What the pages of a lab's only trace ask."""
     with _served(lab, None, workers=1, queue=False) as served, httpx.Client(timeout=ANSWER_S) as client:
-        address = f"{served.url}/api/v1/traces/1/timeline"
+        address = f"{served.url}/api/v1/traces/1"
         end = slices * 1_000
         chance = random.Random(0)
 
-        def tile(least: float = 0, most: float = 4) -> None:
-            width = int(end * 10 ** -chance.uniform(least, most))
+        def stretch(most: float) -> dict[str, int]:
+            width = int(end * 10 ** -chance.uniform(0, most))
             start = chance.randrange(end - width + 1)
-            query = {"start": start, "end": start + width, "width": 1_500}
-            client.get(address, params=query).raise_for_status()
+            return {"start": start, "end": start + width}
 
         def table() -> None:
-            client.get(f"{address}/totals", params={"start": 0, "end": end}).raise_for_status()
+            client.get(f"{address}/ops").raise_for_status()
+
+        def tile(most: float) -> None:
+            client.get(f"{address}/timeline", params=stretch(most) | {"width": 1_500}).raise_for_status()
+
+        def sums() -> None:
+            client.get(f"{address}/timeline/totals", params=stretch(4)).raise_for_status()
 
         yield "op table, cold", 1e3 * _time(table), "ms", 300
         yield "op table, warm, p95", _p95([table] * 20), "ms", 50
-        yield "timeline of a range, p95", _p95([tile] * 100), "ms", 60
-        yield "  zoomed out: a third of the trace or more, p95", _p95([partial(tile, 0, 0.5)] * 50), "ms", 60
+        yield "timeline of a range, p95", _p95([partial(tile, 4)] * 100), "ms", 60
+        yield "  of a third of the trace or more, p95", _p95([partial(tile, 0.5)] * 50), "ms", 60
+        yield "sums by name over a range, p95", _p95([sums] * 50), "ms", 60
 
 
 def write_trace(path: Path, slices: int) -> None:
