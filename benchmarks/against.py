@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 from .errors import MeasuringFailed
 from .folder import Measured, judge_measured, read
-from .gate import GateOptions, GateReport
+from .gate import GateOptions, GateReport, Side
 from .git import checkout, commit_of, git, is_dirty, merge_base, suspected
 from .interleave import Plan, measure, trace
 from .stats import Verdict
@@ -28,7 +28,7 @@ def judge_against(
 
     Raises:
         GitError: git knows no such commit here.
-        MeasuringFailed: a build failed, or no process of a side left results.
+        MeasuringFailed: a build failed.
     """
     top = Path(git(folder, "rev-parse", "--show-toplevel"))
     place = folder.resolve().relative_to(top)
@@ -45,7 +45,11 @@ def judge_against(
             if build is not None:
                 say(f"building {name}")
                 _build(build, name, where)
-        notes += measure(plan, trees, Path(out), lambda before, after: suspects(before, after, options), say)
+        try:
+            notes += measure(plan, trees, Path(out), lambda before, after: suspects(before, after, options), say)
+        except MeasuringFailed as error:  # as where the branch brings the first benchmarks
+            said = f"{str(error)[0].upper()}{str(error)[1:]}."
+            return GateReport(Side(base, 0), Side(head, 0), None, options, problem=said, notes=tuple(notes))
 
         def judged() -> GateReport:
             before = _labelled(read(Path(out) / "base"), base, dirty=False)
