@@ -16,6 +16,7 @@ from ..trace import Int64s, Json, Trace, Track
 from .chrome_columns import NO_TIME, ParsedColumns, counter_name, plain
 from .chrome_flows import FlowNames, FlowPoints, bind, joined, points_of
 from .findings import Findings
+from .open_begins import OpenBegins
 from .spill import Spill
 
 if TYPE_CHECKING:
@@ -272,12 +273,13 @@ class EventReader:
         for thread, edges in self._edges.items():
             edges.sort(key=lambda edge: edge.time)
             self._last = max(self._last, edges[-1].time)
-            opened: list[_Edge] = []
+            opened = OpenBegins[_Edge]()
             for edge in edges:
+                name, category = plain(edge.event.get("name")) or None, plain(edge.event.get("cat")) or None
                 if edge.is_begin:
-                    opened.append(edge)
+                    opened.add(name, category, edge)
                     continue
-                begin = _take_begin(opened, edge.event)
+                begin = opened.take(name, category)
                 if begin is None:
                     told = f"{plain(edge.event.get('name'))!r} at {edge.time:,} ns (event {edge.place:,})"
                     self._findings.add("stray-end", examples=[(told, edge.time)])
@@ -285,25 +287,12 @@ class EventReader:
                     handle = self._add_slice(begin.event, begin.time, edge.time - begin.time, thread, begin.place)
                     if edge.event.get("args"):
                         self._take_args(self._slice_args, handle, edge.event["args"])
-            unfinished += [(thread, begin) for begin in opened]
+            unfinished += [(thread, begin) for begin in opened.left()]
         for thread, begin in unfinished:
             handle = self._add_slice(begin.event, begin.time, self._last - begin.time, thread, begin.place)
             self._take_args(self._slice_args, handle, {"unfinished": True})
             told = f"{plain(begin.event.get('name'))!r} from {begin.time:,} ns (event {begin.place:,})"
             self._findings.add("unfinished", examples=[(told, begin.time)])
-
-
-def _take_begin(opened: list[_Edge], end: Event) -> _Edge | None:
-    """The innermost open begin whose name and category an end may mean, as Perfetto matches them: an end without one
-    means any, and so does a begin without a name."""
-    name, category = plain(end.get("name")), plain(end.get("cat"))
-    for place in range(len(opened) - 1, -1, -1):
-        begin = opened[place].event
-        if (not category or plain(begin.get("cat")) == category) and (
-            not name or plain(begin.get("name")) in ("", name)
-        ):
-            return opened.pop(place)
-    return None
 
 
 def nanoseconds(microseconds: Json) -> int | None:

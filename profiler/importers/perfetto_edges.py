@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..trace import Int32s, Int64s, Json
 from .findings import Findings
+from .open_begins import OpenBegins
 
 Column: TypeAlias = "array[Any]"
 
@@ -69,42 +70,33 @@ class Edges:
         slice_of = np.full(len(what), -1, dtype=np.int64)
         is_end = np.zeros(len(names), dtype=np.bool_)
         order = np.lexsort((time, track))
-        opened: list[int] = []
-        before = -1
+        opened, before = OpenBegins[int](), -1
         for row, on, handle in zip(order.tolist(), track[order].tolist(), what[order].tolist(), strict=True):
             if on != before:
-                self._unfinished += opened
-                opened, before = [], on
+                self._unfinished += opened.left()
+                opened, before = OpenBegins[int](), on
+            names_of, categories_of = self._begins if handle >= 0 else self._ends
+            at = handle if handle >= 0 else -1 - handle
+            name, category = (None if told < 0 else told for told in (names_of[at], categories_of[at]))
             if handle >= 0:
-                opened.append(handle)
+                opened.add(name, category, handle)
                 slice_of[row] = handle
                 continue
-            begun = self._take_begin(opened, handle)
-            if begun < 0:
-                name = self._ends[0][-1 - handle]
-                told = f"{strings[name] if name >= 0 else ''!r} at {time[row]:,} ns"
+            begun = opened.take(name, category)
+            if begun is None:
+                told = f"{'' if name is None else strings[name]!r} at {time[row]:,} ns"
                 findings.add("stray-end", examples=[(told, int(time[row]))])
                 continue
             slice_of[row], end[begun], is_end[begun] = begun, time[row], True
             if handle in self.end_args:
                 self._slice_of[handle] = begun
-        self._unfinished += opened
+        self._unfinished += opened.left()
         for handle in self._unfinished:
             told = f"{strings[names[handle]] if names[handle] >= 0 else ''!r} from {start[handle]:,} ns"
             findings.add("unfinished", examples=[(told, int(start[handle]))])
         self._row_of = slice_of
         duration = np.where(is_end, end, max(last, 0)) - start
         return start, np.maximum(duration, 0), track[what >= 0], names, categories
-
-    def _take_begin(self, opened: list[int], end: int) -> int:
-        """The innermost open begin that an end may mean: of its name and category, where it has them."""
-        name, category = (told[-1 - end] for told in self._ends)
-        names, categories = self._begins
-        for place in range(len(opened) - 1, -1, -1):
-            begun = opened[place]
-            if (name < 0 or names[begun] in (-1, name)) and (category < 0 or categories[begun] == category):
-                return opened.pop(place)
-        return -1
 
     def late_args(self) -> Iterator[tuple[int, dict[str, Json]]]:
         """Arguments of slices that came with their end, or tell that they have none."""

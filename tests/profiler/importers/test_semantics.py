@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from perflab.profiler import TraceBuilder, Track
 from perflab.profiler.importers import Import
+from perflab.profiler.importers.open_begins import OpenBegins
 from perflab.profiler.nesting import trees
 
 from .test_formats import slices
@@ -51,6 +52,34 @@ def test_a_begin_without_a_name_is_ended_by_any() -> None:
     unnamed = b("", 1)
     del unnamed["name"]
     assert spans(load([unnamed, e("f", 3)])) == [("", 1, 3)]
+
+
+def test_thousands_of_begins_and_of_ends_that_mean_none_of_them() -> None:
+    begins = [b(f"f {number}", number) for number in range(5000)]
+    strays = [e("other", 10_000 + number) for number in range(5000)]
+    found = load([*begins, *strays, e("f 0", 60_000)])
+    assert kinds(found)["stray-end"] == 5000
+    assert kinds(found)["unfinished"] == 4999
+    assert "unfinished" not in found.trace.args_of(0)
+
+
+open_ones = st.lists(st.tuples(st.booleans(), st.sampled_from(["", "f", "g"]), st.sampled_from(["", "x"])), max_size=12)
+
+
+@given(open_ones)
+def test_begins_are_found_as_one_would_by_looking_at_each(rows: list[tuple[bool, str, str]]) -> None:
+    opened: list[tuple[str, str, int]] = []
+    indexed = OpenBegins[int]()
+    for number, (is_begin, name, category) in enumerate(rows):
+        if is_begin:
+            opened.append((name, category, number))
+            indexed.add(name or None, category or None, number)
+            continue
+        means = [one for one in opened if (not category or one[1] == category) and (not name or one[0] in ("", name))]
+        assert indexed.take(name or None, category or None) == (means[-1][2] if means else None)
+        if means:
+            opened.remove(means[-1])
+    assert indexed.left() == [number for _, _, number in opened]
 
 
 def test_threads_and_processes_have_stacks_of_their_own() -> None:
