@@ -70,7 +70,7 @@ class Server:
 @contextmanager
 def serving(lab: Path) -> Iterator[Server]:
     """A server that has just started: nothing is in its cache but the trace on the disk."""
-    command = [PERFLAB, "serve", "--lab", lab, "--port", "0"]
+    command = [str(PERFLAB), "serve", "--lab", str(lab), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
