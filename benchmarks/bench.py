@@ -12,6 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from .beside import statement
+from .environment import this_environment
 from .errors import GitError, MeasuringFailed
 from .git import commit_of, is_dirty
 from .interleave import TRACES
@@ -60,6 +61,7 @@ def bench(words: Sequence[str], folder: Path, rounds: int = ROUNDS) -> Run:
         tool=TOOL,
         results=(Result(Benchmark(name), samples),),
         dirty=dirty,
+        environment=this_environment(),
     )
 
 

@@ -14,27 +14,30 @@ from typing import Any, Self
 import numpy as np
 
 from perflab.profiler import Trace, profile
+from perflab.profiler.analysis.costs import worked_out
 from perflab.profiler.analysis.memory import memory_curve
 from perflab.profiler.analysis.ops import ops
+from perflab.profiler.analysis.parts import synchronizations
 
 from .errors import BenchmarkFormatError
 from .quantity import BYTES, change, plain
 
-FORMAT, VERSION = "perflab.counters", 1
+FORMAT, VERSION = "perflab.counters", 2
 
 
 @dataclass(frozen=True, slots=True)
 class OpCounters:
     """All calls of one op: how many, how many ran a kernel, how many blocks of memory they took and of how many
-    bytes."""
+    bytes, and the floating-point operations that their inputs ask for, 0 where the op tells none."""
 
     calls: int
     kernels: int
     allocations: int
     bytes: int
+    flops: int
 
 
-NOTHING = OpCounters(0, 0, 0, 0)
+NOTHING = OpCounters(0, 0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +46,13 @@ class Counters:
 
     Attributes:
         nodes: nodes of the autograd graph that ran backward.
+        syncs: times that the host waited for a device.
         peak_bytes: most memory in use at once, above what was in use before.
         ops: by the op's name. Composites count their calls; the rest is counted for the ops that they are made of.
     """
 
     nodes: int
+    syncs: int
     peak_bytes: int
     ops: Mapping[str, OpCounters]
 
@@ -73,6 +78,7 @@ def counters(trace: Trace) -> Counters:
     """The counters of everything on a trace of perflab.runtime."""
     columns, slices = ops(trace), trace.slices
     kernel = slices.category == trace.string_id("kernel")
+    flops, _ = worked_out(trace, columns)
     launched = np.bincount(slices.parent[kernel & (slices.parent >= 0)], minlength=len(slices))[columns.row]
     curve = memory_curve(trace)
     found = {}
@@ -83,9 +89,11 @@ def counters(trace: Trace) -> Counters:
             int(launched[mine].sum()),
             int(columns.allocations[mine].sum()),
             int(columns.allocated_bytes[mine].sum()),
+            int(flops[mine].sum()),
         )
     return Counters(
         nodes=len(trace.select(category="autograd")),
+        syncs=int(synchronizations(trace).sum()),
         peak_bytes=curve.peak_bytes - int(curve.allocated[0]) if len(curve.allocated) else 0,
         ops=dict(sorted(found.items())),
     )
@@ -107,6 +115,8 @@ def differences(base: Counters, head: Counters) -> list[str]:
             lines.append(f"{name}: {', '.join(parts)}")
     if base.nodes != head.nodes:
         lines.append(f"graph: {plain(base.nodes)} -> {plain(head.nodes)} nodes")
+    if base.syncs != head.syncs:
+        lines.append(f"devices: {plain(base.syncs)} -> {plain(head.syncs)} synchronizations")
     if base.peak_bytes != head.peak_bytes:
         lines.append(f"peak memory: {change(base.peak_bytes, head.peak_bytes, BYTES)}")
     return lines
@@ -121,7 +131,8 @@ class CountersFile:
     def to_json(self) -> str:
         """The text of the file, one line an op, sorted, so that a change shows as a small diff."""
         benchmarks = [
-            f' {json.dumps(name)}: {{"nodes": {it.nodes}, "peak_bytes": {it.peak_bytes}, "ops": {{\n'
+            f' {json.dumps(name)}: {{"nodes": {it.nodes}, "syncs": {it.syncs}, "peak_bytes": {it.peak_bytes}, '
+            + '"ops": {\n'
             + ",\n".join(f"  {json.dumps(op)}: {json.dumps(asdict(counts))}" for op, counts in sorted(it.ops.items()))
             + "}}"
             for name, it in sorted(self.benchmarks.items())
@@ -141,13 +152,17 @@ class CountersFile:
             return cls({str(name): _counters(item) for name, item in data["benchmarks"].items()})
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise BenchmarkFormatError(
-                f"this is no file of counters ({error}); write it anew with pytest --perflab-update"
+                f"this is no file of counters ({error}); remove it, and write it anew with pytest --perflab-update"
             ) from None
 
 
 def _counters(item: Mapping[str, Any]) -> Counters:
     found = {name: OpCounters(**counts) for name, counts in item["ops"].items()}
-    numbers = [item["nodes"], item["peak_bytes"], *(number for it in found.values() for number in asdict(it).values())]
+    result = Counters(item["nodes"], item["syncs"], item["peak_bytes"], found)
+    numbers = [
+        *(result.nodes, result.syncs, result.peak_bytes),
+        *(number for it in found.values() for number in asdict(it).values()),
+    ]
     if not all(type(number) is int for number in numbers):
         raise ValueError("a counter is no whole number")
-    return Counters(item["nodes"], item["peak_bytes"], found)
+    return result

@@ -13,6 +13,7 @@ from enum import IntEnum
 from perflab.profiler.analysis.diff import TraceDiff
 
 from .causes import Causes, explain
+from .environment import changes
 from .errors import GateOptionError
 from .quantity import percent
 from .result import Benchmark, Key, Result, Run
@@ -320,4 +321,6 @@ def _notes(base: Sequence[Run], used: Sequence[Run], head: Sequence[Run]) -> tup
     for side, runs in (("Base", used), ("Head", head)):
         if any(run.dirty for run in runs):
             notes.append(f"{side} was measured with uncommitted changes.")
+    if changed := changes((run.environment for run in used), (run.environment for run in head)):
+        notes.append(f"The environment is not the same: {', '.join(changed)}.")
     return tuple(notes)

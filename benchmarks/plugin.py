@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -105,6 +105,15 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
 def _say(what: str) -> None:
     print(f"perflab: {what}", flush=True)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_benchmark_update_json(output_json: dict[str, Any]) -> None:
+    """What was around is told beside what --perflab measures; the JSON of others stays as it is."""
+    if "PERFLAB_SUITE_PROCESS" in os.environ:
+        from .environment import this_environment
+
+        output_json["perflab"] = {"environment": this_environment()}
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,6 +4,7 @@
      "project": "demo", "commit": "5b78858e...", "branch": "main", "dirty": false,
      "machine": {"name": ..., "cpu": ..., "cores": ..., "os": ..., "python": ...},
      "created": "2026-01-31T12:00:00+00:00", "tool": "pytest-benchmark 5.3.1",
+     "environment": {"Python": "3.11.9", "numpy": "2.4.0", "OMP_NUM_THREADS": "1"},
      "results": [{"name": ..., "params": {...}, "unit": "s", "direction": "lower", "samples": [...]}]}
 
 A result has "min_effect" too where the benchmark says what change of it matters. Any harness can write such a file:
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, Self, TypeVar, cast
 
+from .environment import environment_of
 from .errors import BenchmarkFormatError
 from .machine import UNKNOWN, Machine
 
@@ -100,6 +102,7 @@ class Run:
         tool: what measured it, such as "pytest-benchmark 5.3.1".
         results: one for each benchmark.
         dirty: whether the working tree differed from the commit.
+        environment: versions and variables by name; empty where the file did not say.
     """
 
     project: str | None
@@ -110,6 +113,7 @@ class Run:
     tool: str
     results: tuple[Result, ...]
     dirty: bool = False
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         seen: set[Key] = set()
@@ -139,6 +143,7 @@ class Run:
             },
             "created": self.created.astimezone(UTC).isoformat(),
             "tool": self.tool,
+            "environment": dict(self.environment),
             "results": [
                 {
                     "name": result.benchmark.name,
@@ -191,6 +196,7 @@ class Run:
             machine=_machine(_get(data, "machine", dict)) if "machine" in data else UNKNOWN,
             created=created or datetime.now(UTC) if told is None else moment(told),
             tool=_optional(data, "tool") or "",
+            environment=environment_of(data.get("environment", {})),
             results=tuple(_result(item) for item in _get(data, "results", list)),
         )
 

@@ -1,6 +1,7 @@
 """An uploaded file that was read and checked, on its way into the tables."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -33,3 +34,4 @@ class Arrival:
     masked: bool = False
     summary: dict[str, Any] | None = None
     results: tuple[Result, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)

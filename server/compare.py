@@ -54,6 +54,7 @@ def measured(runs: Sequence[RunDetail]) -> list[result.Run]:
             tool=detail.run.tool,
             results=detail.results,
             dirty=detail.run.dirty,
+            environment=detail.run.environment,
         )
         for detail in runs
         if detail.results

@@ -90,6 +90,7 @@ def _read_benchmarks(staged: Staged, label: Label) -> Arrival:
         tool=run.tool,
         dirty=run.dirty,
         results=run.results,
+        environment=run.environment,
     )
 
 

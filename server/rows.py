@@ -84,6 +84,7 @@ def _run_id(connection: Connection, project: int, new: Arrival) -> int:
         "uploaded": datetime.now(UTC),
         "tool": new.tool,
         "dirty": new.dirty,
+        "environment": dict(new.environment),
     }
     machine = _machine_id(connection, new.machine)
     return find_or_make(connection, t.run, facts, commit_id=commit, machine_id=machine, key=new.key)[0]

@@ -56,6 +56,7 @@ def read_runs(connection: Connection, conditions: Sequence[ColumnElement[bool]],
             uploaded=row.uploaded,
             tool=row.tool,
             dirty=row.dirty,
+            environment=row.environment,
             traces=tuple(traces[row.id]),
             results=counts.get(row.id, 0),
         )

@@ -4,6 +4,7 @@ Times are in UTC, durations in integer nanoseconds, sizes in bytes. Machine, Ben
 perflab.benchmarks, so that a result means the same in a file, in the lab and in an answer.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -112,7 +113,8 @@ class Run:
     """One execution at one commit on one machine, with its traces and the number of its results.
 
     `created` is when it was measured, `uploaded` when it came to the lab; `dirty` says that the working tree differed
-    from the commit; `branch` is None where nobody named one.
+    from the commit; `branch` is None where nobody named one; `environment` has versions and variables by name, and is
+    empty where the upload did not say.
     """
 
     id: int
@@ -124,6 +126,7 @@ class Run:
     uploaded: datetime
     tool: str
     dirty: bool
+    environment: Mapping[str, str]
     traces: tuple[Trace, ...]
     results: int
 

@@ -112,6 +112,8 @@ run = Table(
     Column("uploaded", Utc, nullable=False),
     Column("tool", Text, nullable=False),
     Column("dirty", Boolean, nullable=False),
+    # Versions and variables by name; empty where the upload did not say.
+    Column("environment", JSON, nullable=False),
     UniqueConstraint("commit_id", "machine_id", "key"),
 )
 

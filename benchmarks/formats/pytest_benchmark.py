@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from ..environment import environment_of
 from ..errors import BenchmarkFormatError
 from ..machine import from_pytest_benchmark
 from ..result import Benchmark, Result, Run, moment, number, share
@@ -42,7 +43,7 @@ def read(document: Any, created: datetime) -> Run:
         least[name] = share(info.get("perflab.time"), name) if isinstance(info, dict) else None
     machine, commit = document.get("machine_info"), document.get("commit_info")
     commit = commit if isinstance(commit, Mapping) else {}
-    sha = commit.get("id")
+    sha, own = commit.get("id"), document.get("perflab")
     return Run(
         project=_known(commit.get("project")),
         commit=sha if isinstance(sha, str) and _SHA.fullmatch(sha) else None,
@@ -50,6 +51,7 @@ def read(document: Any, created: datetime) -> Run:
         dirty=commit.get("dirty") is True,
         machine=from_pytest_benchmark(machine if isinstance(machine, Mapping) else {}),
         created=moment(document.get("datetime")),
+        environment=environment_of(own.get("environment", {}) if isinstance(own, Mapping) else {}),
         tool=f"pytest-benchmark {document.get('version', '')}".strip(),
         results=tuple(
             Result(Benchmark(name, params[name]), tuple(values), least[name]) for name, values in samples.items()

@@ -52,15 +52,15 @@ class Costs:
 
 def costs(trace: Trace, columns: Ops) -> Costs:
     """The costs of ops."""
-    flops, moved = _worked_out(trace, columns)
+    flops, moved = worked_out(trace, columns)
     # where a device or a core has kernels, an op without one did nothing of its own
     ns = columns.kernel_ns if np.any(columns.kernels) else columns.self_ns
     known = ((flops > 0) | (moved > 0)) & (ns > 0)
     return Costs(*(np.where(known, column, 0) for column in (flops, moved, ns)))
 
 
-def _worked_out(trace: Trace, columns: Ops) -> tuple[Int64s, Int64s]:
-    """FLOPs and bytes of each op; those of one name and one list of inputs are worked out once."""
+def worked_out(trace: Trace, columns: Ops) -> tuple[Int64s, Int64s]:
+    """FLOPs and bytes of each op by its inputs; those of one name and one list of inputs are worked out once."""
     dims, types = (trace.slice_args.get(key) for key in ("Input Dims", "Input type"))
     flops, moved = np.zeros_like(columns.row), np.zeros_like(columns.row)
     if dims is None or types is None or dims.table is None or types.table is None:

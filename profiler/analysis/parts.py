@@ -46,8 +46,8 @@ _BACKWARD = re.compile(
     r"|\w*Backward\d*$|torch::autograd::\w+$"
 )
 _FORWARD = re.compile(r"(?i:forward([ _]pass)?$)|\w+\.forward$")
-_SYNC = re.compile(r"(cuda|hip|cu|sycl|zeVirtual|xpu)\w*Synchronize$")
-_COPY = re.compile(r"(cuda|hip)Memcpy")
+_SYNC = re.compile(r"(cuda|hip|cu|sycl|zeVirtual|xpu|sim)\w*Synchronize$")
+_COPY = re.compile(r"(cuda|hip|sim)Memcpy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +180,16 @@ def is_node(trace: Trace) -> NDArray[np.bool_]:
 def is_sync(trace: Trace) -> NDArray[np.bool_]:
     """Which slices wait for a device: synchronisations, and calls to copy that lasted for half of the copy or more."""
     slices, flows = trace.slices, trace.flows
-    waits = named(trace, _SYNC)
+    waits = synchronizations(trace)
     middle = slices.start[flows.target] + slices.duration[flows.target] // 2
     blocking = flows.source[middle <= slices.end[flows.source]]
     waits[blocking] |= named(trace, _COPY)[blocking]
     return waits
+
+
+def synchronizations(trace: Trace) -> NDArray[np.bool_]:
+    """Which slices are calls that wait for a stream, an event or a device."""
+    return named(trace, _SYNC)
 
 
 def gil_wait_cover(trace: Trace, thread: int) -> Cover:

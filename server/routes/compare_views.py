@@ -253,6 +253,7 @@ def _around(run: Run, metadata: Mapping[str, Any] | None) -> dict[str, str]:
         "tool": run.tool,
         "branch": run.branch or "",
         "work tree": "dirty" if run.dirty else "clean",
+        **run.environment,
     }
     for name, value in (metadata or {}).items():
         if name not in _OWN:

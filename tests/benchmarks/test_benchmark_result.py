@@ -47,6 +47,7 @@ def test_the_file_is_what_the_docstring_draws() -> None:
         "machine": {"name": "ci-7", "cpu": "AMD EPYC", "cores": 2, "os": "Linux x86_64", "python": "CPython 3.11"},
         "created": "2026-01-31T12:00:00+00:00",
         "tool": "pytest-benchmark 5.3.1",
+        "environment": {},
         "results": [{"name": "add", "params": {"n": "4"}, "unit": "s", "direction": "lower", "samples": [1e-7, 2e-7]}],
     }
 

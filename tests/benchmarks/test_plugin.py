@@ -43,7 +43,7 @@ def test_the_same_code_passes(held: Session, pytester: pytest.Pytester) -> None:
     code, output = held(STEP)
     assert code == 0
     assert "perflab: 1 benchmarks held against counters.json" in output
-    assert '"add": {"calls": 1, "kernels": 1, "allocations": 1, "bytes": 128}' in (
+    assert '"add": {"calls": 1, "kernels": 1, "allocations": 1, "bytes": 128, "flops": 32}' in (
         (pytester.path / "counters.json").read_text()
     )
 

@@ -55,6 +55,8 @@ def test_each_process_leaves_a_run(suite: Suite, pytester: pytest.Pytester) -> N
         assert KEPT <= len(process) <= KEPT + 2
         assert all(sample > 0 for sample in process)
     assert runs[0].machine == runs[1].machine
+    assert runs[0].environment == runs[1].environment
+    assert runs[0].environment["pytest"] == pytest.__version__
 
 
 def test_a_suite_that_fails_ends_with_its_code(suite: Suite, pytester: pytest.Pytester) -> None:

@@ -112,11 +112,12 @@ def test_steps_are_those_of_one_thread() -> None:
     assert trace.tracks[step_thread(trace)] == MAIN
 
 
-def test_a_trace_without_steps_is_one_account() -> None:
+@pytest.mark.parametrize("device", ["cuda", "hip", "sim"])
+def test_a_trace_without_steps_is_one_account(device: str) -> None:
     builder = TraceBuilder()
     builder.slice("aten::add", 10, 20, track=MAIN, category="cpu_op")
     builder.slice("aten::mul", 50, 10, track=MAIN, category="cpu_op")
-    builder.slice("cudaStreamSynchronize", 65, 5, track=MAIN, category="cuda_runtime")
+    builder.slice(f"{device}StreamSynchronize", 65, 5, track=MAIN, category="cuda_runtime")
     trace = builder.build()
     owned = account(trace)
     assert (owned.total_ns, owned.self_ns.tolist(), owned.waits["sync"], owned.outside_ns) == (60, [20, 10], 5, 25)

@@ -48,7 +48,7 @@ def test_commits_stand_after_their_ancestors(lab: LocalLab) -> None:
     assert [commit.facts for commit in lab.recent("trainer", 10).commits] == [told(0), None, told(2)]
 
 
-def test_facts_go_over_http(lab: LocalLab, client: httpx.Client, local: LocalLab) -> None:
+def test_facts_go_over_http(client: httpx.Client, local: LocalLab) -> None:
     history.fill(local, 2, 2)
     with Client("http://127.0.0.1", transport=client._transport) as remote:
         assert remote.describe("trainer", [told(0), told(7)]) == 1  # there is no seventh

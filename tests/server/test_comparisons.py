@@ -27,6 +27,7 @@ def lab(tmp_path: Path) -> Iterator[LocalLab]:
     """Three commits on one machine, the second on another, too, twice as slow there; and two traces of no commit."""
     lab = LocalLab.open(Settings(lab=tmp_path / "lab"), create=True)
     for number, run in enumerate(history.runs(3, 2)):
+        run = replace(run, environment={"numpy": f"2.{number}.0"})
         runs = [run]
         if number == 1:
             slower = [replace(it, samples=tuple(2 * value for value in it.samples)) for it in run.results]
@@ -64,6 +65,7 @@ def test_runs_are_compared_alone(lab: LocalLab) -> None:
     assert (view.base.title, view.head.title) == ("run #1", "run #2")
     assert [(len(row.base_values), len(row.head_values)) for row in view.verdicts] == [(1, 1)] * 2
     assert {row.verdict for row in view.verdicts} == {"not enough samples"}
+    assert Fact(name="numpy", base="2.0.0", head="2.1.0") in view.facts
 
 
 def test_traces_of_no_commit_are_named_by_their_files(lab: LocalLab) -> None:
