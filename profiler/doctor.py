@@ -45,6 +45,7 @@ def examine(found: Import) -> Report:
     """Look a read trace over."""
     trace = found.trace
     checks = Findings()
+    checks.add("empty", int(not (len(trace.slices) or len(trace.instants) or len(trace.counters))))
     known = {finding.kind: finding.count for finding in found.findings}
     crossing = _lanes(trace)[trace.slices.track] > 0
     annotations = of_category(trace, ANNOTATIONS)

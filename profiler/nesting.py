@@ -1,11 +1,13 @@
 """Who encloses whom: depth and parent of slices on their tracks, and lanes for slices that cross."""
 
+from heapq import heappop, heappush
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+_NONE, _ANY = -(2**63), 2**63  # before and after every time
 
 _BLOCK = 1 << 16  # slices looked at together: what is needed besides the result does not grow with the trace
 
@@ -79,10 +81,10 @@ def lanes(start: Ints, duration: Ints) -> NDArray[np.int32]:
 
     Rows must be sorted by (start, -duration). Each slice takes the first lane where it fits.
     """
-    open_ends: list[list[int]] = []
+    taken = _Lanes()
     chosen = np.zeros(len(start), dtype=np.int32)
     for row, (begin, length) in enumerate(zip(start.tolist(), duration.tolist(), strict=True)):
-        chosen[row] = _take_lane(open_ends, begin, begin + length)
+        chosen[row] = taken.take(begin, begin + length)
     return chosen
 
 
@@ -132,12 +134,45 @@ def _innermost(start: Ints, duration: Ints, time: Ints) -> Ints:
     return found
 
 
-def _take_lane(open_ends: list[list[int]], begin: int, end: int) -> int:
-    for lane, ends in enumerate(open_ends):
-        while ends and ends[-1] <= begin:
-            ends.pop()
-        if not ends or ends[-1] >= end:
-            ends.append(end)
-            return lane
-    open_ends.append([end])
-    return len(open_ends) - 1
+class _Lanes:
+    """Lanes with the slices that are open on each: as many steps a slice as the number of lanes has bits."""
+
+    def __init__(self) -> None:
+        self._open: list[list[int]] = []  # ends of what is open on each lane, innermost last
+        self._ends: list[tuple[int, int]] = []  # a heap of all those ends, with their lanes
+        # By lane, the latest end that fits; above two lanes, and so on up to 1, the later of theirs.
+        self._room = [_NONE, _NONE]
+
+    def take(self, begin: int, end: int) -> int:
+        """The first lane on which nothing is open that ends before `end`; what begins earlier came before."""
+        while self._ends and self._ends[0][0] <= begin:
+            _, lane = heappop(self._ends)
+            self._open[lane].pop()
+            self._set_room(lane)
+        lane = self._first(end) if self._room[1] >= end else self._new()
+        self._open[lane].append(end)
+        heappush(self._ends, (end, lane))
+        self._set_room(lane)
+        return lane
+
+    def _first(self, end: int) -> int:
+        at, leaves = 1, len(self._room) // 2
+        while at < leaves:
+            at *= 2
+            at += self._room[at] < end
+        return at - leaves
+
+    def _new(self) -> int:
+        lane = len(self._open)
+        self._open.append([])
+        if lane == len(self._room) // 2:
+            self._room = [_NONE] * (4 * lane)
+            for other in range(lane):
+                self._set_room(other)
+        return lane
+
+    def _set_room(self, lane: int) -> None:
+        at = lane + len(self._room) // 2
+        self._room[at] = self._open[lane][-1] if self._open[lane] else _ANY
+        while at := at // 2:
+            self._room[at] = max(self._room[2 * at], self._room[2 * at + 1])

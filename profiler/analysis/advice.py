@@ -226,10 +226,11 @@ def _heaviest(it: _Loop) -> Iterator[Advice]:
     top, cost = kinds.labels[largest], float(own[largest]) / it.steps
     if cost > _LARGE * it.step_ns:
         row = next(row for row in key_averages(it.trace, "op+shape") if row.name == top)
+        calls = row.count / it.steps
         rate = f", at {row.flops_per_s / 1e9:,.1f} GFLOP/s" if row.flops else ""
         yield Advice(
             f"Look at {top} first",
-            f"it takes {it.share(cost)} in {plain(row.count / it.steps)} calls{rate}",
+            f"it takes {it.share(cost)} in {plain(calls)} call{'' if calls == 1 else 's'}{rate}",
             "other shapes, another dtype, more threads, or fewer calls; `perflab machine` tells what is possible",
             cost,
             name=it.trace.strings[owned.ops.name[np.argmax(kinds.of_op == largest)]],

@@ -55,6 +55,11 @@ KINDS: dict[str, tuple[Severity, str, str]] = {
         "Counts and totals are too small, and slices may lack what they enclose. Record fewer steps, or give the tool a"
         " larger buffer.",
     ),
+    "empty": (
+        "error",
+        "The file holds no slice, no instant and no counter.",
+        "There is nothing to read. Record at least one step, and end the recording before the program ends.",
+    ),
     "trailing": (
         "warning",
         "{count} byte{s} follow the end of the trace.",

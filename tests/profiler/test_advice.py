@@ -138,7 +138,7 @@ def test_an_op_far_from_the_roof() -> None:
     trace = builder.build()
     (look,) = advise(trace)
     assert (look.title, look.saving_ns) == ("Look at mm [64, 64] [64, 64] first", 1_000_000)
-    assert look.evidence == "it takes 1 ms of 1 ms (100%) in 1 calls, at 10.0 GFLOP/s"
+    assert look.evidence == "it takes 1 ms of 1 ms (100%) in 1 call, at 10.0 GFLOP/s"
     (one,) = advise(trace, Ceilings("", "a CPU", 50e9, 10e9))
     assert (one.title, one.saving_ns) == ("Make mm [64, 64] [64, 64] faster", 800_000)
     assert "reaches 20% of what this machine can (FLOP/s)" in one.evidence

@@ -28,6 +28,12 @@ def test_a_trace_without_oddities_is_healthy() -> None:
     assert (found.slices, found.tracks, found.format) == (1, 1, "Chrome JSON")
 
 
+def test_nothing_is_not_healthy() -> None:
+    found = report(TraceBuilder())
+    assert found.verdict == "incomplete"
+    assert found.sentence == "incomplete: The file holds no slice, no instant and no counter."
+
+
 def test_slices_that_cross() -> None:
     builder = TraceBuilder()
     for start in (0, 5, 10, 15):

@@ -101,6 +101,9 @@ def test_nest_agrees_with_a_stack(slices: list[tuple[int, int]]) -> None:
         assert parent[row] == (stack[-1] if stack else -1)
         assert depth[row] == len(stack)
         assert not stack or begin + length <= sum(slices[stack[-1]])
+        for lower in range(lane[row]):  # each has something open that ends before this slice does
+            around = [end for end in (sum(slices[it]) for it in stacks[lower]) if end > begin]
+            assert min(around) < begin + length
         stack.append(row)
 
 
