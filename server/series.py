@@ -33,7 +33,12 @@ def read_series(
     Raises:
         NotFound: there is none.
     """
-    runs = _in_order(connection.execute(_runs(project, machine)).all())
+    measured = (
+        select(t.upload.c.run_id)
+        .select_from(t.upload.join(t.result, t.result.c.upload_id == t.upload.c.id))
+        .where(t.result.c.benchmark_id.in_(_benchmarks(project, benchmark).with_only_columns(t.benchmark.c.id)))
+    )
+    runs = _in_order(connection.execute(_runs(project, machine).where(t.run.c.id.in_(measured))).all())
     found = _series(connection, project, benchmark, runs)
     if not found:
         what = "" if benchmark is None else f" of benchmark {benchmark}"

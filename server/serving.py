@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import gc
 import socket
 
 import uvicorn
@@ -69,8 +70,12 @@ def _serve_one(settings: Settings, listener: socket.socket) -> None:
 
 
 def _answer(settings: Settings, store: Store, listener: socket.socket) -> None:
+    app = create_app(settings, store, open_blobs(settings))
+    # What was made until here stays: the collector need not walk through it, which took 0.1 s of every tenth answer.
+    gc.collect()
+    gc.freeze()
     config = uvicorn.Config(
-        create_app(settings, store, open_blobs(settings)),
+        app,
         log_level="warning",
         proxy_headers=settings.proxy is not None,
         forwarded_allow_ips=settings.proxy,

@@ -49,6 +49,7 @@ USABLE = """() => {
   };
 }"""
 SETTLED = """() => !document.querySelector("[aria-busy]")
+  && performance.getEntriesByName("first-contentful-paint").length
   && [...document.querySelectorAll(".timeline:has(canvas), .flame")].every((each) => each.dataset.settled)
   && [...document.querySelectorAll("[data-figure]")]
     .every((each) => each.getBoundingClientRect().top > innerHeight || each.dataset.drawn)"""
