@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from .beside import statement
-from .environment import this_environment
+from .environment import this_environment, variables
 from .errors import GitError, MeasuringFailed
 from .git import commit_of, is_dirty
 from .interleave import TRACES
@@ -38,7 +38,8 @@ def bench(words: Sequence[str], folder: Path, rounds: int = ROUNDS) -> Run:
     """
     if rounds < 1:
         raise MeasuringFailed(f"{rounds} rounds measure nothing; give at least 1")
-    if len(words) == 1 and FUNCTION.fullmatch(words[0]):
+    is_function = len(words) == 1 and FUNCTION.fullmatch(words[0]) is not None
+    if is_function:
         name, function = words[0], _function(words[0], folder)
         sample = statement("function()", {"function": function})
         if traces := os.environ.get(TRACES):
@@ -61,7 +62,7 @@ def bench(words: Sequence[str], folder: Path, rounds: int = ROUNDS) -> Run:
         tool=TOOL,
         results=(Result(Benchmark(name), samples),),
         dirty=dirty,
-        environment=this_environment(),
+        environment=this_environment() if is_function else variables(),  # what a command imports nobody sees
     )
 
 

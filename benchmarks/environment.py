@@ -27,6 +27,11 @@ VARIABLES = (
 UNSET = "none"
 
 
+def variables() -> dict[str, str]:
+    """Those of VARIABLES that are set."""
+    return {name: os.environ[name] for name in VARIABLES if name in os.environ}
+
+
 def this_environment() -> dict[str, str]:
     """Python's version, those of the packages that this process has imported so far, and the variables that are set."""
     imported = {name.partition(".")[0] for name in list(sys.modules)}
@@ -35,7 +40,7 @@ def this_environment() -> dict[str, str]:
     return {
         "Python": platform.python_version(),
         **{name: version(name) for name in sorted(found, key=str.casefold)},
-        **{name: os.environ[name] for name in VARIABLES if name in os.environ},
+        **variables(),
     }
 
 

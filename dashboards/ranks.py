@@ -13,7 +13,6 @@ from . import theme, units
 POINT_LIMIT = 2000
 ROW_LIMIT = 50
 _ROW = 26  # pixels
-_HIDDEN, _EXPOSED = "#b5a13c", "#cf4b5c"
 
 
 def note(found: Ranks) -> str:
@@ -37,8 +36,8 @@ def shares_figure(found: Ranks) -> go.Figure:
     )
     parts = (
         ("computes", theme.ALLOCATED, [use.compute_ns - use.communication_ns + use.exposed_ns for use in found.uses]),
-        ("both", _HIDDEN, [use.communication_ns - use.exposed_ns for use in found.uses]),
-        ("communicates alone", _EXPOSED, [use.exposed_ns for use in found.uses]),
+        ("both", theme.HIDDEN, [use.communication_ns - use.exposed_ns for use in found.uses]),
+        ("communicates alone", theme.EXPOSED, [use.exposed_ns for use in found.uses]),
         ("neither", theme.PARTS["idle"], [use.span_ns - use.compute_ns - use.exposed_ns for use in found.uses]),
     )
     for word, colour, values in parts:

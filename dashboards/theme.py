@@ -71,6 +71,7 @@ NEUTRAL = "#8793a0"
 ALLOCATED = "#4a86cf"
 RESERVED = "#9aa5b1"
 BAND = "rgba(135,147,160,0.16)"
+HIDDEN, EXPOSED = "#b5a13c", "#cf4b5c"  # communication of ranks, behind computation and alone
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 from .builder import TraceBuilder
 from .pages import Intervals, Page, Pages, pages_of
 from .trace import Args, Counters, Instants, Json, Trace, Track
+from .whole_file import whole_file
 
 if TYPE_CHECKING:
     from perflab.runtime._core import JsonTexts, TextArg
@@ -57,20 +58,7 @@ def write(trace: Trace | Pages, path: str | os.PathLike[str]) -> None:
     file cannot be written.
     """
     compress = Path(path).suffix == ".gz"
-    if os.path.exists(path) and not os.path.isfile(path):
-        _put(trace, Path(path), compress)
-        return
-    target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    try:
-        _put(trace, temporary, compress)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _put(trace: Trace | Pages, path: Path, compress: bool) -> None:
-    with _open(path, compress) as file, ThreadPoolExecutor(1) as writer:
+    with whole_file(path) as place, _open(place, compress) as file, ThreadPoolExecutor(1) as writer:
         # while one page is compressed and written, the next is made
         writing = _behind(writer, file, b"")
         for text in encode(trace):

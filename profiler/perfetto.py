@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from heapq import merge
 from itertools import starmap
 from operator import itemgetter
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from .chrome_write import to_json
 from .errors import ProfilerError
 from .trace import ArgColumn, Args, Int64s, Json, Trace, Track, encodable
+from .whole_file import whole_file
 
 FLOW_NAMES = "flowNames"  # in the metadata of a file: by name, the first of its flows
 _MISSING = "traces of Perfetto need its messages: pip install 'perflab[perfetto]', or use Chrome JSON"
@@ -42,21 +42,15 @@ def protos() -> Any:
 
 
 def write(trace: Trace, path: str | os.PathLike[str]) -> None:
-    """Write `trace` to `path`, which appears whole or not at all.
+    """Write `trace` to `path`; the file appears whole or not at all, as that of chrome_write.write.
 
     Ids that are texts come back as the names of their threads and processes: Perfetto knows numbers alone. Times before
     zero move all of them behind it.
     Raises ProfilerError without the package `perfetto`, OSError where the file cannot be written.
     """
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            for piece in encode(trace):
-                file.write(piece)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path) as place, open(place, "wb") as file:
+        for piece in encode(trace):
+            file.write(piece)
 
 
 def encode(trace: Trace) -> Iterator[bytes]:
@@ -121,7 +115,7 @@ class _Writer:
                 self._process(track, processes[track.pid])
             told = self._packet().track_descriptor
             told.uuid = uuid
-            main = named.setdefault(_thread(track), uuid)
+            main = named.setdefault((track.pid, track.tid), uuid)
             told.parent_uuid = processes[track.pid] if main == uuid else main
             if main == uuid and _is_number(track.pid, _INT32) and _is_number(track.tid, _INT64):
                 told.thread.pid, told.thread.tid = track.pid, track.tid
@@ -268,9 +262,8 @@ class _Flows:
 
     def at(self, row: int) -> tuple[list[int], list[int]]:
         """Ids of flows that start in a slice, and of those that end there."""
-        return self._taken(0, row, self._sources, self._source_ids), self._taken(
-            1, row, self._targets, self._target_ids
-        )
+        starting = self._taken(0, row, self._sources, self._source_ids)
+        return starting, self._taken(1, row, self._targets, self._target_ids)
 
     def _taken(self, which: int, row: int, rows: Int64s, ids: Int64s) -> list[int]:
         first = at = self._at[which]
@@ -287,10 +280,6 @@ def _flow_ids(trace: Trace) -> tuple[Int64s, dict[str, int]]:
     ids[order] = np.arange(1, len(order) + 1)
     names, first = np.unique(trace.flows.name[order], return_index=True)
     return ids, {trace.strings[name]: at + 1 for name, at in zip(names.tolist(), first.tolist(), strict=True)}
-
-
-def _thread(track: Track) -> tuple[int | str, int | str]:
-    return track.pid, track.tid
 
 
 def _is_number(value: int | str, reach: range) -> bool:

@@ -110,11 +110,15 @@ def orphans(store: Store, blobs: Blobs) -> dict[str, int]:
 
 def tidy(store: Store, blobs: Blobs) -> Removed:
     """Remove what goes by the lab's rules, files that no upload has, and what killed processes left half-written."""
-    going = leaving(store, blobs, store.keeping.rules())
-    remove(store, blobs, going)
-    files = remove_orphans(store, blobs, orphans(store, blobs))
+    return make_room(store, blobs, leaving(store, blobs, store.keeping.rules()), orphans(store, blobs))
+
+
+def make_room(store: Store, blobs: Blobs, traces: Sequence[Leaving], files: Mapping[str, int]) -> Removed:
+    """Remove these traces, these files but for those that an upload has by now, and what killed processes left."""
+    remove(store, blobs, traces)
+    gone = remove_orphans(store, blobs, files)
     blobs.sweep()
-    return Removed(len(going), len(files), sum(each.bytes for each in going) + sum(files.values()))
+    return removed(traces, gone)
 
 
 def remove_orphans(store: Store, blobs: Blobs, files: Mapping[str, int]) -> dict[str, int]:
@@ -124,6 +128,11 @@ def remove_orphans(store: Store, blobs: Blobs, files: Mapping[str, int]) -> dict
         for sha256, size in files.items()
         if store.keeping.remove_file(sha256, partial(blobs.delete, sha256))
     }
+
+
+def removed(traces: Sequence[Leaving], files: Mapping[str, int]) -> Removed:
+    """These traces and files, counted."""
+    return Removed(len(traces), len(files), sum(each.bytes for each in traces) + sum(files.values()))
 
 
 Traces = list[tuple[Run, Trace]]

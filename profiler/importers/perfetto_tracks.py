@@ -33,9 +33,8 @@ class Tracks:
         self._process_names: dict[int, str] = {}
         self._thread_names: dict[tuple[int, int], str] = {}
         self._made: dict[Hashable, Track] = {}
-        self._wanted: dict[
-            tuple[int | str, str], int
-        ] = {}  # how often a process wanted this name for the id of a track
+        # How often a process wanted a name for the id of a track.
+        self._wanted: dict[tuple[int | str, str], int] = {}
         self._outermost: dict[Hashable, str] = {}  # names of tracks that stand for a process
 
     def describe(self, descriptor: Packet) -> None:

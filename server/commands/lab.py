@@ -57,7 +57,7 @@ class Lab:
 
 def _collect(store: "Store", blobs: "Blobs", arguments: argparse.Namespace) -> None:
     from ..keeping import Rule
-    from ..retention import Removed, leaving, orphans, remove, remove_orphans
+    from ..retention import leaving, make_room, orphans, removed
     from .sql import aligned
 
     rules: list[Rule] = store.keeping.rules()
@@ -73,14 +73,12 @@ def _collect(store: "Store", blobs: "Blobs", arguments: argparse.Namespace) -> N
     rows += [["", "", "", "", sha256[:12], freed, "no upload has it"] for sha256, freed in files.items()]
     if rows:
         print(aligned(["project", "commit", "measured", "trace", "file", "bytes", "why"], rows))
-    if not arguments.dry_run:
-        remove(store, blobs, going)
-        files = remove_orphans(store, blobs, files)
-        blobs.sweep()
-    removed = Removed(len(going), len(files), sum(each.bytes for each in going) + sum(files.values()))
-    if not arguments.dry_run:
-        store.register.record(WHO, "make room", str(removed))
-    print(f"{'would go' if arguments.dry_run else 'gone'}: {removed}")
+    if arguments.dry_run:
+        print(f"would go: {removed(going, files)}")
+        return
+    gone = make_room(store, blobs, going, files)
+    store.register.record(WHO, "make room", str(gone))
+    print(f"gone: {gone}")
 
 
 def _rule(store: "Store", arguments: argparse.Namespace) -> None:

@@ -34,7 +34,7 @@ def compare(
     """Judge the results of commit or run `head` against those of `base`, and compare one trace of each; as CSV the
     verdicts alone."""
     options = GateOptions(alpha, min_effect, _names(renamed))
-    if RUN in (base[: len(RUN)], head[: len(RUN)]):
+    if base.startswith(RUN) or head.startswith(RUN):
         found = lab.compare_runs(number(base, RUN), number(head, RUN), options)
     else:
         found = lab.compare(base, head, project, options)

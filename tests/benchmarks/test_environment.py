@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from perflab.benchmarks.bench import bench
-from perflab.benchmarks.environment import changes, environment_of, this_environment
+from perflab.benchmarks.environment import VARIABLES, changes, environment_of, this_environment
 from perflab.benchmarks.errors import BenchmarkFormatError
 from perflab.benchmarks.gate import judge
 from perflab.benchmarks.result import Run
@@ -35,6 +35,13 @@ def test_a_run_tells_and_keeps_it(tmp_path: Path) -> None:
     old = json.loads(run.to_json())
     del old["environment"]
     assert Run.from_data(old) == replace(run, environment={})
+
+
+def test_of_a_command_only_variables_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert bench(["true"], tmp_path, rounds=1).environment == {"OMP_NUM_THREADS": "1"}
 
 
 @pytest.mark.parametrize("value", [["numpy"], {"numpy": 2}, "numpy 2", None])
