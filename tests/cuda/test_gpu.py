@@ -6,7 +6,8 @@ import pytest
 
 from perflab import runtime as rt
 
-from .test_device import BODIES, SWEEP, TRAINING
+from .test_device import TRAINING
+from .test_ops import BODIES, SWEEP
 
 pytestmark = pytest.mark.cuda
 
