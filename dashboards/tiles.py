@@ -59,15 +59,9 @@ def tile(timeline: Timeline, start: int, end: int, width: int) -> Tile:
     """The tile from `start` to `end` in `width` bins; slices that only reach into it are in it too."""
     bin_ns = max(-(-(end - start) // width), 1)
     # A short slice that begins before the tile is part of the last bin of the tile before.
-    found = timeline.touching(start, end, least=bin_ns)
-    row, begin, stop = found.row, found.begin, found.end
-    duration = stop - begin
-    first = _firsts(row, np.where(duration < bin_ns, (begin - start) // bin_ns, -1))
-    count = np.diff(first, append=len(row))
-    longest = _longest(duration, first, count)
-    row, entry = row[first], begin[first]
-    looks, look = _looks(timeline, found.slice[longest])
-    rows, lengths = np.unique(row, return_counts=True)
+    found = timeline.entries(start, end, bin_ns)
+    looks, look = _looks(timeline, found.slice)
+    rows, lengths = np.unique(found.row, return_counts=True)
     return Tile(
         start=start,
         end=end,
@@ -75,30 +69,14 @@ def tile(timeline: Timeline, start: int, end: int, width: int) -> Tile:
         **looks,
         rows=rows,
         lengths=lengths,
-        begin=_steps(entry, row, start),
-        length=stop[first + count - 1] - entry,
-        count=count,
-        busy=np.add.reduceat(duration, first) if len(first) else duration,
-        slice=_steps(found.slice[longest], row, 0),
+        begin=_steps(found.begin, found.row, start),
+        length=found.end - found.begin,
+        count=found.count,
+        busy=found.busy,
+        slice=_steps(found.slice, found.row, 0),
         look=look,
         counters=_counts(timeline.curves, start, end, bin_ns),
     )
-
-
-def _firsts(row: Int64s, bin_: Int64s) -> Int64s:
-    """Where entries begin: a new row or bin, and each slice that has no bin (-1)."""
-    new = np.ones(len(row), dtype=bool)
-    new[1:] = (row[1:] != row[:-1]) | (bin_[1:] != bin_[:-1]) | (bin_[1:] < 0)
-    return np.flatnonzero(new)
-
-
-def _longest(duration: Int64s, first: Int64s, count: Int64s) -> Int64s:
-    """The place of each entry's longest slice, of equal ones the first."""
-    if not len(first):
-        return first
-    is_longest = np.flatnonzero(duration == np.repeat(np.maximum.reduceat(duration, first), count))
-    found: Int64s = is_longest[np.searchsorted(is_longest, first)]
-    return found
 
 
 def _steps(values: Int64s, row: Int64s, origin: int) -> Int64s:

@@ -1,5 +1,6 @@
 """The timeline of a trace: which rows it has, and the slices and counters sorted for asking what lies in a stretch."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,8 @@ import numpy.typing as npt
 from perflab.profiler.analysis.gil import thread_tracks
 from perflab.profiler.analysis.steps import step_names
 from perflab.profiler.trace import Float64s, Int64s, Trace, Track
+
+from .entries import Entries, levels
 
 NO_COUNTER = -1
 
@@ -103,16 +106,6 @@ def _process_ranks(trace: Trace, tracks: Sequence[int]) -> dict[int | str, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Touching:
-    """Slices with their rows and times, in ns since the timeline's begin."""
-
-    slice: Int64s
-    row: Int64s
-    begin: Int64s
-    end: Int64s
-
-
-@dataclass(frozen=True, slots=True)
 class Curve:
     """A counter's values, sorted by time; times are ns since the timeline's begin."""
 
@@ -122,10 +115,7 @@ class Curve:
 
 
 class Timeline:
-    """A trace made ready for drawing. Times are ns since `begin`, the trace's first moment.
-
-    Slices are sorted by row, then by start; slices of one row never overlap, so their ends are sorted too.
-    """
+    """A trace made ready for drawing. Times are ns since `begin`, the trace's first moment."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -133,17 +123,19 @@ class Timeline:
         self.begin, end = trace.span()
         self.length = max(end - self.begin, 1)
         self.rows = sum(band.rows for band in self.bands)
-        self._stride = self.length + 2
         self._first_row = np.zeros(max(len(trace.tracks), 1), dtype=np.int64)
         for band in self.bands:
             if band.counter == NO_COUNTER:
                 self._first_row[band.track] = band.first_row
-        row = self.row_of(np.arange(len(trace.slices)))
-        self.slice = np.argsort(row, kind="stable")  # in a trace slices are sorted by start
-        # One search over all rows: `row * stride + time` ascends over the sorted slices.
-        base = row[self.slice] * self._stride - self.begin
-        self._starts = base + trace.slices.start[self.slice]
-        self._ends = self._starts + trace.slices.duration[self.slice]
+        self.levels = levels(self._entries(), self.rows, self.length)
+
+    def _entries(self) -> Entries:
+        columns = self.trace.slices
+        row = self.row_of(np.arange(len(columns)))
+        order = np.argsort(row, kind="stable")  # in a trace slices are sorted by start
+        begin, duration = columns.start[order] - self.begin, columns.duration[order]
+        one = np.broadcast_to(np.int64(1), len(order))
+        return Entries(row[order], begin, begin + duration, one, duration, order, duration)
 
     def row_of(self, slices: Int64s) -> Int64s:
         """The rows on which slices lie."""
@@ -151,30 +143,24 @@ class Timeline:
         found: Int64s = self._first_row[columns.track[slices]] + columns.depth[slices]
         return found
 
-    def touching(self, start: int, end: int, least: int) -> Touching:
-        """The slices that touch [start, end), sorted by row and start; of those that begin before it, only the ones
-        that last at least `least` ns."""
-        rows = np.arange(self.rows)
-        start, end = (min(max(time, 0), self.length + 1) for time in (start, end))
-        begin, stop = rows * self._stride + start, rows * self._stride + end
-        first = np.searchsorted(self._starts, begin)
-        # At most one slice of a row reaches into the stretch from before: the one before the first that begins in it.
-        reaching = np.flatnonzero(np.searchsorted(self._ends, begin, side="right") < first)
-        before = first[reaching] - 1
-        first[reaching[self._ends[before] - self._starts[before] >= least]] -= 1
-        last = np.maximum(np.searchsorted(self._starts, stop), first)
-        spans = [slice(*span) for span in zip(first.tolist(), last.tolist(), strict=True)]
-        row = np.repeat(rows, last - first)
-        base = row * self._stride
-        slices, starts, ends = (_joined(column, spans) for column in (self.slice, self._starts, self._ends))
-        return Touching(slices, row, starts - base, ends - base)
+    def entries(self, start: int, end: int, bin_ns: int) -> Entries:
+        """What begins in [start, end), merged in bins of `bin_ns` from `start`, and slices of at least that length
+        that reach into it."""
+        # Coarser entries do where their bins lie in those that are asked for.
+        common = math.gcd(start, end, bin_ns)
+        level = next(level for level in reversed(self.levels) if common % level.bin == 0)
+        return level.touching(start, end, bin_ns).merged(bin_ns, start)
 
     def beside(self, slice_: int) -> tuple[int, int]:
         """The slices before and after one on its row, -1 where there is none."""
+        every = self.levels[0]
         row = int(self.row_of(np.array([slice_]))[0])
-        low, high = np.searchsorted(self._starts, (row * self._stride, (row + 1) * self._stride))
-        own = low + int(np.searchsorted(self.slice[low:high], slice_))  # in a row slices ascend
-        return (int(self.slice[own - 1]) if own > low else -1, int(self.slice[own + 1]) if own + 1 < high else -1)
+        low, high = every.bounds[row : row + 2].tolist()
+        own = low + int(np.searchsorted(every.slice[low:high], slice_))  # in a row slices ascend
+        return (
+            int(every.slice[own - 1]) if own > low else -1,
+            int(every.slice[own + 1]) if own + 1 < high else -1,
+        )
 
     @cached_property
     def curves(self) -> tuple[Curve, ...]:
@@ -187,8 +173,3 @@ class Timeline:
             if band.counter != NO_COUNTER:
                 own = (counters.track == band.track) & (counters.name == band.counter)
                 yield Curve(band.first_row, counters.time[own] - self.begin, counters.value[own])
-
-
-def _joined(column: Int64s, spans: Sequence[slice]) -> Int64s:
-    # Ranges of a column are copied faster than its elements are gathered.
-    return np.concatenate([column[:0], *(column[span] for span in spans)])

@@ -2,11 +2,10 @@
 
 python tests/dashboards/measure_trace.py [TRACE]
 
-Beside the times stands the processor time of the server and of the page's main thread, which hardly change on a busy
-machine. It takes a minute or two on a quiet one.
+Beside the times stands the processor time of the server and of the whole browser, which hardly change on a busy
+machine. It takes three minutes on a quiet one.
 """
 
-import os
 import random
 import re
 import subprocess
@@ -19,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from playwright.sync_api import BrowserContext, CDPSession, Page, sync_playwright
+from playwright.sync_api import CDPSession, Page, Playwright, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from perflab.dashboards.trace_pages import TABS
@@ -29,30 +28,10 @@ from perflab.server.schema import Label, Origin
 from perflab.server.settings import Settings
 from tests.dashboards.conftest import CHROMIUM, QUIET, Watched
 from tests.dashboards.training_run import training_run
+from tests.dashboards.unwatched import LONGEST, SETTLED, WINDOW, Unwatched, cpu_ms, unwatched
 
 PERFLAB = Path(sys.executable).with_name("perflab")
 MOVES, WARM_VISITS = 80, 3
-LONGEST = 300_000  # ms to wait for anything
-# A page is usable when words and tables are there and its timeline or flame graph is drawn; charts in sight come later.
-USABLE = """() => {
-  const [navigation] = performance.getEntriesByType("navigation");
-  const times = (name) => performance.getEntriesByName(name).map(({ startTime }) => startTime);
-  const drawn = [times("timeline-drawn")[0] ?? 0, times("flame-drawn")[0] ?? 0];
-  const loaded = performance.getEntriesByType("resource");
-  const own = loaded.filter(({ name }) => name.includes("/static/") && !name.includes("plotly"));
-  return {
-    paint: times("first-contentful-paint")[0],
-    usable: Math.max(navigation.domContentLoadedEventEnd, ...drawn),
-    charts: Math.max(0, ...times("figure-drawn")),
-    weight: [navigation, ...own].reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0),
-    moved: window.shift,
-  };
-}"""
-SETTLED = """() => !document.querySelector("[aria-busy]")
-  && performance.getEntriesByName("first-contentful-paint").length
-  && [...document.querySelectorAll(".timeline:has(canvas), .flame")].every((each) => each.dataset.settled)
-  && [...document.querySelectorAll("[data-figure]")]
-    .every((each) => each.getBoundingClientRect().top > innerHeight || each.dataset.drawn)"""
 
 
 @dataclass(frozen=True)
@@ -64,8 +43,7 @@ class Server:
 
     def cpu_ms(self) -> float:
         """The processor time that it has taken."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") * 1e3
+        return cpu_ms([self.pid])
 
 
 @contextmanager
@@ -95,63 +73,57 @@ def main() -> None:
         lab = LocalLab.open(settings, create=True)
         lab.upload(path, Label(name=path.name, said=Origin(project="large", commit="0" * 40)))
         lab.close()
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        heads = ("first paint", "usable", "charts", "server CPU", "page CPU", "weight", "moved")
+        heads = ("first paint", "usable", "charts", "server CPU", "browser CPU", "weight", "moved")
         print(f"{'page':14}{'visit':8}{''.join(f'{head:>14}' for head in heads)}")
         for tab in TABS:
             with serving(settings.lab) as server:
-                context = browser.new_context(viewport={"width": 1440, "height": 900})
                 address = f"{server.address}/traces/1{tab.path}"
-                report(tab.word, "cold", [visit(context, server, address)])
-                report(tab.word, "warm", [visit(context, server, address) for _ in range(WARM_VISITS)])
+                with unwatched(playwright) as browser:
+                    report(tab.word, "cold", [visit(browser, server, address)])
+                    report(tab.word, "warm", [visit(browser, server, address) for _ in range(WARM_VISITS)])
                 if tab.name == "timeline":
-                    measure_moves(context, server, address)
-                    measure_drag(context, address)
-                context.close()
-        browser.close()
+                    measure_moves(playwright, server, address)
+                    measure_drag(playwright, address)
 
 
-Figures = dict[str, float]
-
-
-def visit(context: BrowserContext, server: Server, address: str) -> Figures:
-    """A page that is opened: ms, bytes, and the cumulative layout shift."""
+def visit(browser: Unwatched, server: Server, address: str) -> dict[str, float]:
+    """A page that is opened, with the processor time that it takes the server."""
     before = server.cpu_ms()
-    with opened(context, address) as (page, thread):
-        found: Figures = page.evaluate(USABLE)
-        return found | {"server": server.cpu_ms() - before, "page": cpu_ms(thread)}
+    found = browser.visit(address)
+    return found | {"server": server.cpu_ms() - before}
 
 
 @contextmanager
-def opened(context: BrowserContext, address: str) -> Iterator[tuple[Page, CDPSession]]:
-    """A fresh page at an address, once it is drawn."""
-    watched = Watched(context.new_page())
+def opened(playwright: Playwright, address: str) -> Iterator[tuple[Page, CDPSession]]:
+    """A page at an address, once it is drawn, to act on."""
+    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+    watched = Watched(browser.new_page(viewport={"width": WINDOW[0], "height": WINDOW[1]}))
     page = watched.page
-    thread = context.new_cdp_session(page)
+    thread = page.context.new_cdp_session(page)
     thread.send("Performance.enable", {"timeDomain": "threadTicks"})
     page.goto(address, timeout=LONGEST)
     page.wait_for_function(SETTLED, timeout=LONGEST)
     yield page, thread
-    page.close()
+    browser.close()
     if watched.faults:
         raise SystemExit(f"{address}: {'; '.join(watched.faults)}")
 
 
-def cpu_ms(thread: CDPSession) -> float:
+def page_cpu_ms(thread: CDPSession) -> float:
     """The processor time of the page's main thread."""
     metrics = thread.send("Performance.getMetrics")["metrics"]
     return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration")) * 1e3
 
 
-def report(page: str, which: str, visits: list[Figures]) -> None:
+def report(page: str, which: str, visits: list[dict[str, float]]) -> None:
     middle = {name: median(each[name] for each in visits) for name in visits[0]}
-    times = "".join(f"{middle[name]:11.0f} ms" for name in ("paint", "usable", "charts", "server", "page"))
+    times = "".join(f"{middle[name]:11.0f} ms" for name in ("paint", "usable", "charts", "server", "cpu"))
     print(f"{page:14}{which:8}{times}{middle['weight'] / 1e3:11.0f} kB{middle['moved']:14.4f}", flush=True)
 
 
-def measure_moves(context: BrowserContext, server: Server, address: str) -> None:
+def measure_moves(playwright: Playwright, server: Server, address: str) -> None:
     """How long the tiles of zooms, pans and jumps take, from the request to the last byte."""
-    with opened(context, address) as (page, _):
+    with opened(playwright, address) as (page, _):
         page.evaluate("() => { performance.setResourceTimingBufferSize(10000); performance.clearResourceTimings(); }")
         chance, before = random.Random(1), server.cpu_ms()
         overview = page.locator("canvas.overview")
@@ -176,9 +148,9 @@ def measure_moves(context: BrowserContext, server: Server, address: str) -> None
     )
 
 
-def measure_drag(context: BrowserContext, address: str) -> None:
+def measure_drag(playwright: Playwright, address: str) -> None:
     """Frames drawn while the mouse drags what is loaded, and the processor time that one takes."""
-    with opened(context, address) as (page, thread):
+    with opened(playwright, address) as (page, thread):
         page.locator(".rows").press("0")
         page.locator(".rows").press("w")
         page.wait_for_function(SETTLED, timeout=LONGEST)
@@ -189,13 +161,13 @@ def measure_drag(context: BrowserContext, address: str) -> None:
             " window.frames_.push(now); requestAnimationFrame(tick); }); }"
         )
         x, y = canvas["x"] + 700, canvas["y"] + 60
-        before = cpu_ms(thread)
+        before = page_cpu_ms(thread)
         page.mouse.move(x, y)
         page.mouse.down()
         page.mouse.move(x - 500, y, steps=120)
         page.mouse.up()
         frames = page.evaluate("() => window.frames_")
-        spent = cpu_ms(thread) - before
+        spent = page_cpu_ms(thread) - before
     gaps = sorted(later - earlier for earlier, later in pairwise(frames))
     print(
         f"drag: {len(frames)} frames, median {median(gaps):.1f} ms apart, p95 {gaps[int(0.95 * len(gaps))]:.1f} ms, "

@@ -1,6 +1,7 @@
 """The timeline without a browser: bands, tiles held against a slow way to make them, slices, sums."""
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -84,6 +85,18 @@ def test_tile_holds_every_slice_once_alone_or_merged(seed: int, width: int) -> N
     third = timeline.length // 3
     for start, end in ((0, timeline.length), (third, 2 * third), (third, third + 50), (-100, 10)):
         assert entries(tile(timeline, start, end, width), timeline) == slowly(timeline, start, end, width)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tiles_of_the_browser_are_made_from_coarser_entries(seed: int) -> None:
+    timeline = Timeline(random_trace(seed, 2_000))
+    sizes = [len(level) for level in timeline.levels]
+    assert len(sizes) >= 3 and all(2 * coarse <= fine for fine, coarse in pairwise(sizes))
+    for width, level in ((64, 4), (64, 8), (16, 12), (4, 16)):
+        span = width << level  # bins of a power of two of ns, from a multiple of their stretch
+        for place in {0, timeline.length // span // 2, timeline.length // span}:
+            stretch = (place * span, (place + 1) * span)
+            assert entries(tile(timeline, *stretch, width), timeline) == slowly(timeline, *stretch, width)
 
 
 def test_neighbouring_tiles_share_only_what_reaches_over_their_border() -> None:
