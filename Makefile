@@ -182,12 +182,12 @@ format: $(VENV)/.lint ## let ruff and clang-format write the files
 	@clang-format -i $(CPP) $(CPPTESTS)
 
 # A second environment on top of the first, in which the extension is the one with the address sanitizer. Leaks are not looked for:
-# the interpreter itself keeps memory to its end.
+# the interpreter itself keeps memory to its end. NVRTC, which is not ours, takes minutes there.
 ASAN := build/asan/venv
 ASAN_ENV = LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so) $$($${CXX:-g++} -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:abort_on_error=1 PYTHONMALLOC=malloc
 
-asan: $(VENV)/.test $(VENV)/.built ## C++ and runtime tests under the address sanitizer
+asan: $(VENV)/.test $(VENV)/.built ## C++, runtime and CUDA tests under the address sanitizer
 	@mkdir -p build/asan
 	@test -x $(ASAN)/bin/python || $(PY) -m venv --without-pip $(ASAN)
 	@$(PY) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > $$($(ASAN)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/perflab_parent.pth
@@ -196,7 +196,7 @@ asan: $(VENV)/.test $(VENV)/.built ## C++ and runtime tests under the address sa
 		-C build-dir=build/asan/cmake -C cmake.define.PERFLAB_SANITIZE=address -C cmake.define.PERFLAB_CPP_TESTS=ON -e .
 	@cmake --build build/asan/cmake --target core_tests
 	@ASAN_OPTIONS=detect_leaks=1 PERFLAB_FUZZ_STEPS=1000000 build/asan/cmake/core_tests
-	@$(ASAN_ENV) $(ASAN)/bin/python -m pytest -q tests/runtime
+	@$(ASAN_ENV) $(ASAN)/bin/python -m pytest -q tests/runtime tests/cuda --ignore tests/cuda/test_compiled.py
 
 debug: build $(VENV)/.test ## runtime tests in Python's development mode, with its checking allocator
 	@PYTHONMALLOC=debug $(PY) -X dev -m pytest -q -m "not torch" tests/runtime

@@ -17,8 +17,8 @@ from .analysis.blocks import DEVICE_TYPES, EARLIER
 from .analysis.memory import value_at
 from .analysis.ops import MEMORY
 from .errors import TraceFormatError
+from .importers import plain_pickle, torch_snapshot
 from .importers import read as read_trace
-from .importers import torch_snapshot
 from .importers.torch_snapshot import SEGMENT
 from .trace import Args, Int64s, Trace
 
@@ -80,7 +80,7 @@ def read(path: str | os.PathLike[str]) -> MemoryHistory:
     """
     name = Path(path).name
     with open(path, "rb") as file:
-        is_pickle = file.read(2) in torch_snapshot.MAGIC
+        is_pickle = file.read(2) in plain_pickle.MAGIC
         file.seek(0)
         trace = torch_snapshot.read(file, name) if is_pickle else read_trace(file).trace
     found = history(trace)

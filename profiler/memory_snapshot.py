@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from .errors import TraceFormatError
-from .importers import torch_snapshot
+from .importers import plain_pickle, torch_snapshot
 from .trace import Json
 
 State: TypeAlias = Literal["allocated", "awaiting", "free"]
@@ -60,7 +60,7 @@ def read(path: str | os.PathLike[str]) -> list[Segment]:
     """
     name = Path(path).name
     with open(path, "rb") as file:
-        is_pickle = file.read(2) in torch_snapshot.MAGIC
+        is_pickle = file.read(2) in plain_pickle.MAGIC
         file.seek(0)
         if is_pickle:
             return segments(torch_snapshot.load(file, name)["segments"], name)
@@ -78,27 +78,28 @@ def read(path: str | os.PathLike[str]) -> list[Segment]:
 
 def segments(found: Sequence[dict[str, Json]], name: str = "the snapshot") -> list[Segment]:
     """The segments of what `memory_snapshot()` gave; `name` is for the message of the TraceFormatError."""
+    owners = torch_snapshot.Owners()
     try:
-        return [_segment(one) for one in found]
+        return [_segment(one, owners) for one in found]
     except torch_snapshot.DAMAGE as error:
         raise TraceFormatError(
             f"{name}: a segment is not as memory_snapshot() gives it ({type(error).__name__}: {error})"
         ) from None
 
 
-def _segment(found: dict[str, Json]) -> Segment:
+def _segment(found: dict[str, Json], owners: torch_snapshot.Owners) -> Segment:
     blocks = []
-    for block in torch_snapshot.blocks(found):
+    for block in torch_snapshot.blocks(found, owners):
         state = _STATES[block["state"]]
         asked = int(block["size"]) if state != "free" else 0
-        op = str(block["op"]) if state != "free" else ""
+        op = block["op"] if state != "free" else ""
         blocks.append(Block(int(block["addr"]), int(block["bytes"]), asked, state, op))
     return Segment(
         device=int(found.get("device", 0)),
         address=int(found["address"]),
         bytes=int(found["total_size"]),
         stream=int(found.get("stream", 0)),
-        pool=str(found.get("segment_type", "large")),
+        pool=torch_snapshot.text(found.get("segment_type", "large")),
         is_expandable=bool(found.get("is_expandable", False)),
         blocks=blocks,
     )

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from ..errors import TraceFormatError
 from ..trace import Json, Trace
-from . import nsight, perfetto, pyinstrument, speedscope, torch_snapshot
+from . import nsight, perfetto, plain_pickle, pyinstrument, speedscope
 from .chrome import read_json
 from .container import Plain, Unpacker
 from .findings import Finding, Findings
@@ -143,7 +143,7 @@ def _refuse_others(head: bytes, name: str) -> None:
             "packed with xz, bzip2 or 7z; unpack it, or use gzip",
         ),
         (head.startswith(b"version https://git-lfs"), "a pointer to a file that Git LFS keeps; run `git lfs pull`"),
-        (head.startswith(torch_snapshot.MAGIC), "a Python pickle; a memory snapshot of torch is for `perflab memory`"),
+        (head.startswith(plain_pickle.MAGIC), "a Python pickle; a memory snapshot of torch is for `perflab memory`"),
     ):
         if is_it:
             raise TraceFormatError(f"{name}: this is {what}")

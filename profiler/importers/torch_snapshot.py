@@ -1,25 +1,23 @@
 """torch's memory snapshots, which `torch.cuda.memory._dump_snapshot` pickles.
 
-A pickle can run code where it is loaded; here it can build plain data alone, and all else is refused. The trace has
-`[memory]` instants as torch.profiler writes them, and `[segment]` instants where memory came from the device or went
-back to it; `Bytes` is below 0 where it goes. Segments and blocks from before the history stand at its beginning and
-have the category `before`.
+They are read as plain data (plain_pickle.py). The trace has `[memory]` instants as torch.profiler writes them, and
+`[segment]` instants where memory came from the device or went back to it; `Bytes` is below 0 where it goes. Segments
+and blocks from before the history stand at its beginning and have the category `before`.
 """
 
-import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import IO, NoReturn, TypeAlias
+from typing import IO, TypeAlias
 
 import numpy as np
 
 from ..builder import TraceBuilder
 from ..errors import TraceFormatError
 from ..trace import Json, Trace, Track
+from . import plain_pickle
 
 FORMAT = "torch memory snapshot"
-MAGIC = (b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")  # pickles, by protocol
 MEMORY, SEGMENT = "[memory]", "[segment]"  # names of instants
 EARLIER = "before"  # the category of what was there before
 _CUDA = 1  # torch's number of the kind of device, as in its traces
@@ -27,11 +25,8 @@ _TAKEN = {"segment_alloc": 1, "segment_map": 1, "segment_free": -1, "segment_unm
 _GROWS = ("segment_map", "segment_unmap")
 _FREED = ("free_completed", "free")  # `free` is that of snapshots before torch 2.0
 _ACTIVE = "active"  # how the states of blocks in use begin
-# What reading one raises that is damaged, or not of torch.
-DAMAGE = (
-    pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError, KeyError, OverflowError,
-    MemoryError,
-)  # fmt: skip
+# What walking through one raises whose entries are not of torch.
+DAMAGE = (ValueError, TypeError, AttributeError, IndexError, KeyError, OverflowError, RecursionError)
 
 
 def read(file: IO[bytes], name: str) -> Trace:
@@ -41,16 +36,16 @@ def read(file: IO[bytes], name: str) -> Trace:
 
 def load(file: IO[bytes], name: str) -> dict[str, Json]:
     """What a snapshot holds: dicts, lists, tuples, strings and numbers; raises TraceFormatError."""
+    data = file.read()
     try:
-        document = _PlainUnpickler(file).load()
-        end = file.tell()
-    except _Forbidden as error:
+        document = plain_pickle.load(data)
+    except plain_pickle.Forbidden as error:
         raise TraceFormatError(
-            f"{name}: this pickle names {error}, and a memory snapshot holds plain data alone; nothing of it was run."
+            f"{name}: this pickle {error}, and a memory snapshot holds plain data alone; nothing of it was run."
             " Give a file that torch.cuda.memory._dump_snapshot wrote"
         ) from None
-    except DAMAGE as error:
-        raise TraceFormatError(f"{name}: the pickle is damaged ({_one_line(error)}); dump the snapshot again") from None
+    except plain_pickle.Damaged as error:
+        raise TraceFormatError(f"{name}: the pickle is damaged ({error}); dump the snapshot again") from None
     if isinstance(document, list):  # torch.cuda.memory_snapshot() by itself
         document = {"segments": document}
     if not isinstance(document, dict) or not isinstance(document.get("segments"), list):
@@ -60,21 +55,9 @@ def load(file: IO[bytes], name: str) -> dict[str, Json]:
         )
     # One object may stand in many places: what is walked must not be longer than what was read.
     entries = sum(map(len, _lists(document)))
-    if entries > end:
-        raise TraceFormatError(f"{name}: {entries:,} entries in {end:,} bytes is no snapshot that torch wrote")
+    if entries > len(data):
+        raise TraceFormatError(f"{name}: {entries:,} entries in {len(data):,} bytes is no snapshot that torch wrote")
     return document
-
-
-class _Forbidden(Exception):
-    """The pickle names something that is no plain data."""
-
-
-class _PlainUnpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> NoReturn:
-        raise _Forbidden(f"{module}.{name}")
-
-    def persistent_load(self, pid: Json) -> NoReturn:
-        raise _Forbidden("objects outside of itself")
 
 
 def _lists(document: dict[str, Json]) -> Iterator[list[Json]]:
@@ -94,8 +77,9 @@ def trace(document: dict[str, Json], name: str) -> Trace:
     histories = document.get("device_traces") or []
     try:
         devices = {int(segment.get("device", 0)) for segment in document["segments"]} | set(range(len(histories)))
+        owners = Owners()
         columns = [
-            _device(number, document["segments"], histories[number] if number < len(histories) else [])
+            _device(number, document["segments"], histories[number] if number < len(histories) else [], owners)
             for number in sorted(devices)
         ]
         began = min((found.time[0] for found in columns if found.time), default=0)
@@ -117,6 +101,7 @@ class _Device:
     """What happened on a device, as columns."""
 
     number: int
+    owners: "Owners"
     time: list[int] = field(default_factory=list)
     is_segment: list[bool] = field(default_factory=list)
     bytes: list[int] = field(default_factory=list)
@@ -133,8 +118,9 @@ class _Device:
         self.bytes.append(size)
         self.address.append(int(entry["addr"]))
         self.stream.append(int(entry.get("stream", 0)))
-        self.pool.append("" if tuple(entry.get("pool_id") or ()) in ((), (0, 0)) else str(tuple(entry["pool_id"])))
-        self.op.append(entry.get("op") or owner(entry.get("frames") or ()))
+        first, second = (int(part) for part in entry.get("pool_id") or (0, 0))
+        self.pool.append(f"({first}, {second})" if first or second else "")
+        self.op.append(self.owners.of(entry))
 
     def write(self, builder: TraceBuilder, began: int) -> None:
         """Add the instants and the counter of what is reserved."""
@@ -169,10 +155,10 @@ class _Device:
         builder.counters(time[~is_segment], tracks[0], builder.string("Allocated"), allocated[~is_segment])
 
 
-def _device(number: int, segments: list[_Entry], entries: list[_Entry]) -> _Device:
+def _device(number: int, segments: list[_Entry], entries: list[_Entry], owners: "Owners") -> _Device:
     """The history of one device; first come the segments and the blocks that were there before it."""
     own = [segment for segment in segments if int(segment.get("device", 0)) == number]
-    found = _Device(number)
+    found = _Device(number, owners)
     live, mapped = dict[int, int](), set[int]()  # since the history began: sizes of blocks, segments
     earlier, segments_before = dict[int, _Entry](), dict[int, _Entry]()  # by address
     rows: list[tuple[int, _Entry, int, bool]] = []
@@ -196,8 +182,8 @@ def _device(number: int, segments: list[_Entry], entries: list[_Entry]) -> _Devi
     for segment in own:
         if segment["address"] not in mapped:
             segments_before[segment["address"]] = {**segment, "addr": segment["address"], "size": segment["total_size"]}
-        for entry in blocks(segment):
-            if str(entry["state"]).startswith(_ACTIVE) and entry["addr"] not in live:
+        for entry in blocks(segment, owners):
+            if text(entry["state"]).startswith(_ACTIVE) and entry["addr"] not in live:
                 earlier[entry["addr"]] = entry
     if any(segment.get("is_expandable") for segment in own) or any(
         row[1]["action"] in _GROWS for row in rows if row[3]
@@ -217,7 +203,7 @@ def _device(number: int, segments: list[_Entry], entries: list[_Entry]) -> _Devi
     return found
 
 
-def blocks(segment: _Entry) -> Iterator[_Entry]:
+def blocks(segment: _Entry, owners: "Owners") -> Iterator[_Entry]:
     """The blocks of a segment, in the words of the history."""
     address = segment["address"]
     for block in segment["blocks"]:
@@ -228,21 +214,45 @@ def blocks(segment: _Entry) -> Iterator[_Entry]:
             "state": block["state"],
             "stream": segment.get("stream", 0),
             "pool_id": segment.get("segment_pool_id"),
-            "op": block.get("op") or owner(block.get("frames") or ()),
+            "op": owners.of(block),
         }
         address += block["size"]
 
 
-def owner(frames: Json) -> str:
-    """The op that stands innermost in a stack of torch's, else the innermost function of Python; empty for neither."""
+class Owners:
+    """What allocated the blocks. A stack that many entries share is walked once."""
+
+    def __init__(self) -> None:
+        self._known = dict[int, str]()  # by the identity of the stack, which the document holds
+
+    def of(self, entry: _Entry) -> str:
+        """The entry's op, else the op that stands innermost in its stack, else Python's innermost function, else ""."""
+        if op := entry.get("op"):
+            return text(op)
+        frames = entry.get("frames")
+        if not frames:
+            return ""
+        if id(frames) not in self._known:
+            self._known[id(frames)] = _owner(frames)
+        return self._known[id(frames)]
+
+
+def _owner(frames: Json) -> str:
     for frame in frames:
-        op = str(frame["name"]).removeprefix("at::_ops::")
+        op = text(frame["name"]).removeprefix("at::_ops::")
         if op != frame["name"]:
             return f"aten::{op.split('::')[0]}"
     for frame in frames:
-        if str(frame["filename"]).endswith(".py"):
-            return f"{frame['name']} ({PurePosixPath(str(frame['filename'])).name}:{frame['line']})"
+        if text(frame["filename"]).endswith(".py"):
+            return f"{frame['name']} ({PurePosixPath(frame['filename']).name}:{int(frame['line'])})"
     return ""
+
+
+def text(value: Json) -> str:
+    """The value, a string; raises TypeError for anything else, which could be endless where it is written out."""
+    if not isinstance(value, str):
+        raise TypeError(f"a {type(value).__name__} in place of a text")
+    return value
 
 
 def _one_line(error: Exception) -> str:

@@ -1,5 +1,6 @@
 """Without a GPU: nothing is imported for CUDA, questions have answers, and errors say what is missing."""
 
+import os
 import re
 import subprocess
 import sys
@@ -76,9 +77,8 @@ def test_a_gpu_without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_driver_without_a_gpu(devices: str, words: str, fake_driver: Path) -> None:
     program = f"from perflab.runtime import _core; print(_core.cuda_open({str(fake_driver)!r}))"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"FAKE_CUDA_DEVICES": devices}
-    )
+    environment = os.environ | {"FAKE_CUDA_DEVICES": devices}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
     assert re.search(words, done.stdout), done.stdout
 
 

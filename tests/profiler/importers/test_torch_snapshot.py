@@ -1,8 +1,13 @@
 """torch's memory snapshots: read as plain data, and as nothing else."""
 
 import io
+import json
 import os
 import pickle
+import pickletools
+import struct
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +15,7 @@ import pytest
 
 from perflab.profiler import Trace, TraceFormatError
 from perflab.profiler.analysis.memory import memory_curve, memory_peak
-from perflab.profiler.importers import torch_snapshot
+from perflab.profiler.importers import plain_pickle, torch_snapshot
 
 from ..torch_rules import MIB, TorchRules
 
@@ -195,3 +200,111 @@ def test_a_few_bytes_cannot_stand_for_many_entries() -> None:
     history = [event] * 1000
     with pytest.raises(TraceFormatError, match=r"1,000,000 entries in .* bytes is no snapshot that torch wrote"):
         read({"segments": [], "device_traces": [history] * 1000})
+
+
+def put(place: int) -> bytes:
+    """LONG_BINPUT."""
+    return b"r" + struct.pack("<I", place)
+
+
+HOSTILE = {
+    "a place of the memo": (b"\x80\x02]" + put(0x07FFFFFF) + b".", "fills place 134,217,727 of the memo"),
+    "a full memo": (b"\x80\x02]" + put(256) + put(257) + put(500), "fills place 500 of the memo, which has 258"),
+    "a frame": (b"\x80\x04\x95" + struct.pack("<Q", 1 << 40) + b"N.", "1,099,511,627,776 bytes, and 2 follow"),
+    "a text": (b"\x80\x04\x8d" + struct.pack("<Q", 1 << 33) + b"a.", "tells of 8,589,934,592 bytes"),
+    "a text of an older protocol": (b"\x80\x02X" + struct.pack("<I", 1 << 31) + b"a.", "tells of 2,147,483,648 bytes"),
+    "a number": (b"\x80\x02\x8b" + struct.pack("<I", 1 << 31) + b"\x01.", "tells of 2,147,483,648 bytes"),
+    "bytes to write to": (b"\x80\x05\x96" + struct.pack("<Q", 1 << 40) + b".", "has the opcode 0x96 at byte 2"),
+    "a place in decimals": (b"\x80\x02p99999999999\n.", "has the opcode 0x70"),
+    # of these tuples a hash takes 2 ** 100 steps, or 3,000,000 calls in one another
+    "twice the tuple before": (b"\x80\x02})" + b"2\x86" * 100 + b"Ns.", "has the opcode 0x32"),
+    "tuples of the memo's": (b"\x80\x02})q\x00" + b"h\x00h\x00\x86q\x00" * 100 + b"Ns.", "holds a tuple of other"),
+    "a deep tuple": (b"\x80\x02})" + b"\x85" * 3_000_000 + b"Ns.", "holds a tuple of other things than numbers"),
+    "what looks like numbers": (b"\x80\x02})qK" + b"hKhK\x86qK" * 100 + b"Ns.", "holds a tuple of other"),
+}
+
+READ_ALL = """
+import json, resource, sys
+from perflab.profiler import TraceFormatError, memory_history
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (512 << 20),) * 2)
+said = {}
+for path in sys.argv[1:]:
+    try:
+        memory_history.read(path)
+    except TraceFormatError as error:
+        said[path] = str(error)
+print(json.dumps(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def said_of_hostile(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Errors by file, of a process that can have 512 MiB more than it has after its imports."""
+    folder = tmp_path_factory.mktemp("hostile")
+    for what, (data, _) in HOSTILE.items():
+        (folder / what).write_bytes(data)
+    ran = subprocess.run([sys.executable, "-c", READ_ALL, *HOSTILE], cwd=folder, capture_output=True, check=True)
+    said: dict[str, str] = json.loads(ran.stdout)
+    return said
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_few_bytes_take_little_memory_and_time(what: str, said_of_hostile: dict[str, str]) -> None:
+    assert said_of_hostile[what].startswith(f"{what}: ")
+    assert HOSTILE[what][1] in said_of_hostile[what]
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_whatever_a_pickler_writes_of_plain_data_is_read(protocol: int) -> None:
+    """More places of the memo than one byte names, every size of number, texts of every length."""
+    numbers = [sign * 256**size + 7 for size in range(12) for sign in (1, -1)] + [0.5, True, False, None]
+    shared = ["twice"]
+    document: dict[str, Any] = {
+        "segments": [],
+        "numbers": numbers,
+        "tuples": [(), (1,), (1, 300), (-5, 1 << 40, 2.5), (True, None)],
+        "texts": ["ä" * size for size in (1, 200, 70_000)],
+        "shared": [shared, shared],
+        "many": [{str(i): [i]} for i in range(1000)],
+    }
+    data = pickle.dumps(document, protocol)
+    found = plain_pickle.load(data)
+    assert found == document
+    assert found["shared"][0] is found["shared"][1]
+    assert plain_pickle.load(pickletools.optimize(data)) == document
+
+
+def test_what_is_written_out_is_text() -> None:
+    """A list in a list, a hundred times, would be written out for ever."""
+    endless: list[Any] = []
+    for _ in range(100):
+        endless = [endless, endless]
+    rules = TorchRules()
+    rules.malloc(100)
+    for key, where in (("op", "event"), ("name", "frame"), ("filename", "frame"), ("pool_id", "event")):
+        document = rules.snapshot()
+        frame: dict[str, Any] = {"name": "f", "filename": "a.py", "line": 1}
+        event = document["device_traces"][0][1] = document["device_traces"][0][1] | {"frames": [frame]}
+        (frame if where == "frame" else event)[key] = endless
+        with pytest.raises(TraceFormatError, match="entries that torch does not write"):
+            read(document)
+
+
+def test_a_stack_of_many_blocks_is_walked_once() -> None:
+    class Frames(list[dict[str, Any]]):
+        walks = 0
+
+        def __iter__(self) -> Any:
+            self.walks += 1
+            return super().__iter__()
+
+    frames = Frames([{"name": "main", "filename": "??", "line": 0}])
+    rules = TorchRules()
+    for _ in range(50):
+        rules.malloc(100)
+    document = rules.snapshot()
+    for event in document["device_traces"][0]:
+        event["frames"] = frames
+    torch_snapshot.trace(document, "snap")
+    assert frames.walks == 2, "once for its ops, once for its functions"
