@@ -19,6 +19,7 @@ from perflab.profiler.analysis.memory import memory_curve
 from perflab.profiler.analysis.ops import ops
 from perflab.profiler.analysis.parts import synchronizations
 
+from .collector import collector_rests
 from .errors import BenchmarkFormatError
 from .quantity import BYTES, change, plain
 
@@ -62,15 +63,9 @@ def count(call: Callable[[], object]) -> Counters:
 
     Garbage is collected before and not meanwhile: what others left would be freed in the midst at random.
     """
-    collects = gc.isenabled()
     gc.collect()
-    gc.disable()
-    try:
-        with profile() as prof:
-            call()
-    finally:
-        if collects:
-            gc.enable()
+    with collector_rests(), profile() as prof:
+        call()
     return counters(prof.trace)
 
 
