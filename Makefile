@@ -43,7 +43,7 @@ $(VENV)/.tools: $(VENV)/.made pyproject.toml
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.tools CMakeLists.txt $(CPP) $(INITS)
-	@echo "Building perflab (the first time takes a minute or two)"
+	@echo "Building perflab (the first time takes two or three minutes)"
 	@$(PIP) -C build-dir=$(BUILD) -C cmake.define.PERFLAB_CPP_TESTS=ON -e .
 	@touch $@
 

@@ -56,6 +56,11 @@ class Benchmark:
         """The four together, hashable and sortable."""
         return self.name, tuple(sorted(self.params.items())), self.unit, self.direction
 
+    @property
+    def params_text(self) -> str:
+        """The parameters in words: `batch=64, size=1`."""
+        return ", ".join(f"{name}={value}" for name, value in sorted(self.params.items()))
+
     def __hash__(self) -> int:
         return hash(self.key)
 

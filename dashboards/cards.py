@@ -125,7 +125,7 @@ def findings(trace: int, advice: Sequence[Advice]) -> list[Finding]:
         Finding(
             one.title,
             units.size(one.saving_bytes) if one.saving_bytes else units.duration(one.saving_ns),
-            units.micro(one.evidence),
+            units.typeset(one.evidence),
             one.action,
             list(_links(trace, one)),
         )

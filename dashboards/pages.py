@@ -204,5 +204,8 @@ def settings_page(view: SettingsView) -> str:
 
 
 def error_page(status: int, title: str, sentence: str) -> str:
-    """An error as a page: HTTP status, a title of two or three words, and the sentence that says what to do."""
-    return render("error.html", section="", status=status, title=title, sentence=sentence)
+    """An error as a page: HTTP status, a title of two or three words, and what came and what to do."""
+    first, *rest = sentence.split(" ")
+    # The name of a file or of a project is left as it is.
+    first = first.capitalize() if first in ("the", "there", "no") else first
+    return render("error.html", section="", status=status, title=title, sentence=" ".join((first, *rest)) + ".")

@@ -18,7 +18,7 @@ _ROW = 26  # pixels
 def note(found: Ranks) -> str:
     """Whom the others waited for, and how far the clocks agree."""
     section = reported(found)
-    return units.micro(" ".join(section.sentences)) if section is not None else ""
+    return units.typeset(" ".join(section.sentences)) if section is not None else ""
 
 
 def shares_figure(found: Ranks) -> go.Figure:

@@ -72,6 +72,7 @@ def _environment() -> Environment:
         ratio=units.ratio,
         rate=operators.rate,
         signed=units.signed,
+        typeset=units.typeset,
         count=_per_step,
         median=median,
         value=series.value,

@@ -12,7 +12,7 @@ from .views import SeriesPoint, SeriesView
 
 SHORT_SHA = 8
 WHEN = "%Y-%m-%d %H:%M"
-LABEL_LIMIT = 16
+LABEL_LIMIT = 10
 DENSE = 60  # commits; of more the dots are smaller
 BAND = 0.95
 BAND_COMMITS = 5  # of a level at least, for a band to say something

@@ -61,9 +61,10 @@ def duration(ns: float | None) -> str:
     return _minus(f"{_three_digits(ns / scale.divisor)} {scale.unit}")
 
 
-def micro(text: str) -> str:
-    """A sentence of a report, which is plain ASCII, with microseconds as pages write them: `5 us` is `5 µs`."""
-    return re.sub(r"(?<=\d) us\b", " µs", text)
+def typeset(text: str) -> str:
+    """A sentence of a report, which is plain ASCII, as pages write it: `5 -> 4 us (-1 us)` is `5 → 4 µs (−1 µs)`."""
+    text = re.sub(r"(?<=\d) us\b", " µs", text).replace("->", "→")
+    return re.sub(r"(?<![\w.])-(?=\d)", MINUS, text)
 
 
 def size(count: float | None) -> str:

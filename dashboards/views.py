@@ -195,10 +195,11 @@ class GateRow:
 
 @dataclass(frozen=True, kw_only=True)
 class GatesView:
-    """The list of what gates came to, of one project where it is named."""
+    """The newest of what gates came to, at most `limit`, of one project where it is named."""
 
     project: str | None
     gates: Sequence[GateRow]
+    limit: int
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,8 +118,11 @@ def _bad_request(request: Request, error: Exception) -> Response:
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = request.url.path
-    advice = "/openapi.json lists what can be asked" if path.startswith("/api/") else "begin at /"
-    response = refusal(path, error.status_code, f"{request.method} {path}: {error.detail}; {advice}")
+    if error.status_code == 404 and not path.startswith("/api/"):
+        sentence = f"there is no page {path}; begin at the list of projects"
+    else:
+        sentence = f"{request.method} {path}: {error.detail}; /openapi.json lists what can be asked"
+    response = refusal(path, error.status_code, sentence)
     response.headers.update(error.headers or {})
     return response
 

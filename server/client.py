@@ -166,8 +166,10 @@ class Client:
     def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:
         return self._get(list[ProjectBenchmark], "benchmarks", project=project)
 
-    def series(self, project: str, benchmark: str | None = None, machine: str | None = None) -> list[Series]:
-        return self._get(list[Series], "series", project=project, benchmark=benchmark, machine=machine)
+    def series(
+        self, project: str, benchmark: str | None = None, machine: str | None = None, params: str | None = None
+    ) -> list[Series]:
+        return self._get(list[Series], "series", project=project, benchmark=benchmark, machine=machine, params=params)
 
     def compare(
         self, base: str, head: str, project: str | None = None, options: GateOptions = DEFAULTS

@@ -119,8 +119,11 @@ class Lab(Protocol):
         """The benchmarks that have results, by project and name."""
         ...
 
-    def series(self, project: str, benchmark: str | None = None, machine: str | None = None) -> list[Series]:
-        """The series of all benchmarks or of those of that name, one for each machine, or for that of a fingerprint."""
+    def series(
+        self, project: str, benchmark: str | None = None, machine: str | None = None, params: str | None = None
+    ) -> list[Series]:
+        """The series of all benchmarks or of those of that name and parameters (`batch=64, size=1`), one for each
+        machine, or for that of a fingerprint."""
         ...
 
     def compare(
@@ -227,8 +230,10 @@ class LocalLab:
     def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:
         return self._store.benchmarks(project)
 
-    def series(self, project: str, benchmark: str | None = None, machine: str | None = None) -> list[Series]:
-        return self._store.series(project, benchmark, machine)
+    def series(
+        self, project: str, benchmark: str | None = None, machine: str | None = None, params: str | None = None
+    ) -> list[Series]:
+        return self._store.series(project, benchmark, machine, params)
 
     def recent(self, project: str, newest: int) -> Recent:
         """The newest commits of a project, oldest first, and the series of what was measured at them."""

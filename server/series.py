@@ -26,22 +26,32 @@ def facts_of(row: Row[Any]) -> CommitFacts | None:
 
 
 def read_series(
-    connection: Connection, project: str, benchmark: str | None = None, machine: str | None = None
+    connection: Connection,
+    project: str,
+    benchmark: str | None = None,
+    machine: str | None = None,
+    params: str | None = None,
 ) -> list[Series]:
-    """The series of all benchmarks or of those of that name, one for each machine, or for that of a fingerprint.
+    """The series of all benchmarks or of those of that name and parameters, one for each machine, or for that of a
+    fingerprint.
 
     Raises:
         NotFound: there is none.
     """
+    asked = _benchmarks(project, benchmark)
+    if params is not None:
+        ids = [row.id for row in connection.execute(asked) if benchmark_of(row).params_text == params]
+        asked = asked.where(t.benchmark.c.id.in_(ids))
     measured = (
         select(t.upload.c.run_id)
         .select_from(t.upload.join(t.result, t.result.c.upload_id == t.upload.c.id))
-        .where(t.result.c.benchmark_id.in_(_benchmarks(project, benchmark).with_only_columns(t.benchmark.c.id)))
+        .where(t.result.c.benchmark_id.in_(asked.with_only_columns(t.benchmark.c.id)))
     )
     runs = _in_order(connection.execute(_runs(project, machine).where(t.run.c.id.in_(measured))).all())
-    found = _series(connection, project, benchmark, runs)
+    found = _series(connection, project, runs, None if benchmark is params is None else asked)
     if not found:
         what = "" if benchmark is None else f" of benchmark {benchmark}"
+        what += "" if params is None else f" with {params}"
         where = "" if machine is None else f" on machine {machine}"
         raise NotFound(f"project {project} has no results{what}{where}; list the benchmarks that it has")
     return found
@@ -54,7 +64,7 @@ def read_recent(connection: Connection, project: str, newest: int) -> Recent:
     for row in rows:
         first.setdefault(row.sha, row)
     shown = dict(list(first.items())[-newest:])
-    series = _series(connection, project, None, [row for row in rows if row.sha in shown])
+    series = _series(connection, project, [row for row in rows if row.sha in shown])
     known = {each.benchmark for each in series}
     return Recent(
         project=project,
@@ -80,8 +90,10 @@ def _in_order(rows: Sequence[Row[Any]]) -> list[Row[Any]]:
     return [row for sha in ancestors_first(commits, behind) for row in commits[sha]]
 
 
-def _series(connection: Connection, project: str, benchmark: str | None, rows: Sequence[Row[Any]]) -> list[Series]:
-    """The series of these runs, which stand in the order of their commits."""
+def _series(
+    connection: Connection, project: str, rows: Sequence[Row[Any]], asked: Select[Any] | None = None
+) -> list[Series]:
+    """The series of these runs, which stand in the order of their commits; of the benchmarks asked for, or of all."""
     runs = {row.id: (at, row) for at, row in enumerate(rows)}
     found: dict[tuple[int, int], list[tuple[int, Point]]] = defaultdict(list)
     query = (
@@ -92,9 +104,8 @@ def _series(connection: Connection, project: str, benchmark: str | None, rows: S
         # Ids grow with time, so few results of older runs are read in vain.
         .where(t.upload.c.run_id >= min(runs, default=0))
     )
-    if benchmark is not None:
-        asked = _benchmarks(project, benchmark).with_only_columns(t.benchmark.c.id)
-        query = query.where(t.result.c.benchmark_id.in_(asked))
+    if asked is not None:
+        query = query.where(t.result.c.benchmark_id.in_(asked.with_only_columns(t.benchmark.c.id)))
     for run, of, samples, minimum, median in connection.execute(query):
         if run in runs:
             at, row = runs[run]
@@ -111,7 +122,7 @@ def _series(connection: Connection, project: str, benchmark: str | None, rows: S
     machines = {row.on: row for row in rows}
     return [
         _one(project, row, machines[on], found[row.id, on])
-        for row in connection.execute(_benchmarks(project, benchmark))
+        for row in connection.execute(_benchmarks(project, None) if asked is None else asked)
         for on in sorted(machines)
         if (row.id, on) in found
     ]

@@ -232,10 +232,13 @@ class Store:
             for (name, benchmark), counts in groups.items()
         ]
 
-    def series(self, project: str, benchmark: str | None = None, machine: str | None = None) -> list[Series]:
-        """The series of all benchmarks or of those of that name, one for each machine, or for that of a fingerprint."""
+    def series(
+        self, project: str, benchmark: str | None = None, machine: str | None = None, params: str | None = None
+    ) -> list[Series]:
+        """The series of all benchmarks or of those of that name and parameters, one for each machine, or for that of a
+        fingerprint."""
         with self._read() as connection:
-            return read_series(connection, project, benchmark, machine)
+            return read_series(connection, project, benchmark, machine, params)
 
     def recent(self, project: str, newest: int) -> Recent:
         """The newest commits of a project and the series of what was measured at them."""

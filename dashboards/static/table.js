@@ -1,4 +1,16 @@
 // Sorts a table by the column whose heading is pressed, filters one by the text of its rows, submits a form on choice.
+// The order and the filters stand in the address, so that others see the table as it is seen here.
+
+const SORTABLE = "table.sortable";
+
+function keep(name, value) {
+  const address = new URL(window.location);
+  if (value) address.searchParams.set(name, value);
+  else address.searchParams.delete(name);
+  history.replaceState(history.state, "", address);
+}
+
+const kept = (name) => new URLSearchParams(window.location.search).get(name);
 
 function key(row, column) {
   const cell = row.cells[column];
@@ -10,12 +22,9 @@ function compare(left, right) {
   return Number.isNaN(difference) ? left.localeCompare(right) : difference;
 }
 
-function sort(heading) {
+function sort(heading, order) {
   const table = heading.closest("table");
   const body = table.tBodies[0];
-  const numeric = heading.classList.contains("num");
-  const before = heading.getAttribute("aria-sort");
-  const order = before ? (before === "ascending" ? "descending" : "ascending") : numeric ? "descending" : "ascending";
   for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
   heading.setAttribute("aria-sort", order);
   const sign = order === "ascending" ? 1 : -1;
@@ -25,9 +34,30 @@ function sort(heading) {
   body.append(...rows.map(([, row]) => row));
 }
 
+// The order of a table that the page came with is `sort`, those of the tables after the first are `sort-2` and so on: the
+// heading, with a minus before it where the largest come first.
+const orders = new Map(
+  [...document.querySelectorAll(SORTABLE)].map((table, place) => [table, place ? `sort-${place + 1}` : "sort"]),
+);
+
 document.addEventListener("click", ({ target }) => {
-  if (target.matches("table.sortable thead button")) sort(target.closest("th"));
+  if (!target.matches(`${SORTABLE} thead button`)) return;
+  const heading = target.closest("th");
+  const before = heading.getAttribute("aria-sort");
+  const isUp = before ? before === "descending" : !heading.classList.contains("num");
+  sort(heading, isUp ? "ascending" : "descending");
+  const name = orders.get(heading.closest("table"));
+  if (name) keep(name, `${isUp ? "" : "-"}${target.textContent}`);
 });
+
+for (const [table, name] of orders) {
+  const told = kept(name);
+  if (!told) continue;
+  const isUp = !told.startsWith("-");
+  const buttons = [...table.tHead.querySelectorAll("button")];
+  const button = buttons.find(({ textContent }) => textContent === (isUp ? told : told.slice(1)));
+  if (button) sort(button.closest("th"), isUp ? "ascending" : "descending");
+}
 
 // The controls of a table: a text that its rows have, and what an attribute of theirs says.
 function filter(table) {
@@ -40,24 +70,16 @@ function filter(table) {
   table.after(Object.assign(document.createElement("p"), { className: "empty", textContent: "No row fits this filter." }));
 }
 
-// What a control with a name says stands in the address, so that others see the table as it is seen here.
-function keep({ name, value }) {
-  const address = new URL(window.location);
-  if (value) address.searchParams.set(name, value);
-  else address.searchParams.delete(name);
-  history.replaceState(history.state, "", address);
-}
-
 for (const control of document.querySelectorAll("[data-table]")) {
   const table = document.getElementById(control.dataset.table);
-  const told = control.name && new URLSearchParams(window.location.search).get(control.name);
+  const told = control.name && kept(control.name);
   if (told) {
     control.value = told;
     filter(table);
   }
   control.addEventListener("input", () => {
     filter(table);
-    if (control.name) keep(control);
+    if (control.name) keep(control.name, control.value);
   });
 }
 

@@ -37,8 +37,10 @@ class MaskedLab(LocalLab):
     def read_trace(self, id: int) -> FullTrace:
         return self._masked(id)
 
-    def series(self, project: str, benchmark: str | None = None, machine: str | None = None) -> list[Series]:
-        return self._lab.series(project, benchmark, machine)  # its machines have no names
+    def series(
+        self, project: str, benchmark: str | None = None, machine: str | None = None, params: str | None = None
+    ) -> list[Series]:
+        return self._lab.series(project, benchmark, machine, params)  # its machines have no names
 
     def recent(self, project: str, newest: int) -> Recent:
         return self._lab.recent(project, newest)

@@ -81,9 +81,11 @@ class NarrowedLab(LocalLab):
     def benchmarks(self, project: str | None = None) -> list[ProjectBenchmark]:
         return self._lab.benchmarks(self._project) if self._is_ours(project) else []
 
-    def series(self, project: str, benchmark: str | None = None, machine: str | None = None) -> list[Series]:
+    def series(
+        self, project: str, benchmark: str | None = None, machine: str | None = None, params: str | None = None
+    ) -> list[Series]:
         self._check(project)
-        return self._lab.series(project, benchmark, machine)
+        return self._lab.series(project, benchmark, machine, params)
 
     def recent(self, project: str, newest: int) -> Recent:
         self._check(project)

@@ -18,7 +18,7 @@ from ..schema import Judgement
 from . import compare_views, project_views, views
 from .deps import GlancesOf, LabOf
 
-RUN_LIMIT = 200
+ROW_LIMIT = 200  # runs and gates in a list
 LATEST_RUNS = 8
 SERIES_COMMITS = 400  # of a series that are shown unless all are asked for
 SERIES_GATES = 20  # whose verdicts a series shows: each is a report that is read
@@ -50,14 +50,14 @@ def _choice(lab: LocalLab, section: str, *, all: bool = False) -> str | Redirect
 @router.get("/runs")
 def runs(lab: LabOf, project: str = "", commit: str = "") -> str:
     """The list of runs."""
-    found = lab.runs(project or None, commit or None, limit=RUN_LIMIT)
+    found = lab.runs(project or None, commit or None, limit=ROW_LIMIT)
     return pages.runs_page(
         RunsView(
             projects=[known.name for known in lab.projects()],
             project=project or None,
             commit=found[0].commit if commit and found else None,
             runs=[views.run_row(run) for run in found],
-            limit=RUN_LIMIT,
+            limit=ROW_LIMIT,
         )
     )
 
@@ -92,10 +92,7 @@ def series(
         return _choice(lab, "Series")
     if not benchmark:
         return pages.series_list_page(project_views.list_view(glances.of(project)))
-    found = lab.series(project, benchmark, machine or None)
-    found = [each for each in found if views.params(each.benchmark) == params] if params else found
-    if not found:
-        raise NotFound(f"{benchmark} was not measured with {params}; choose one of the series")
+    found = lab.series(project, benchmark, machine or None, params or None)
     facts = {commit.sha: commit for commit in lab.commits(project)}
     newest = None if all else SERIES_COMMITS
     gates = [lab.judgement(each.id) for each in lab.judgements(project, SERIES_GATES)]
@@ -120,8 +117,9 @@ def upload(lab: LabOf, project: str = "") -> str:
 @router.get("/gates")
 def gates(lab: LabOf, project: str = "") -> str:
     """The list of what gates came to."""
-    found = lab.judgements(project or None, RUN_LIMIT)
-    return pages.gates_page(GatesView(project=project or None, gates=[views.gate_row(each) for each in found]))
+    found = lab.judgements(project or None, ROW_LIMIT)
+    rows = [views.gate_row(each) for each in found]
+    return pages.gates_page(GatesView(project=project or None, gates=rows, limit=ROW_LIMIT))
 
 
 @router.get("/gates/{id}")

@@ -50,7 +50,7 @@ def grid_view(glance: Glance) -> views.GridView:
 
 def _names(standing: Standing) -> tuple[str, str]:
     benchmark = standing.series.benchmark
-    return benchmark.name, run_views.params(benchmark)
+    return benchmark.name, benchmark.params_text
 
 
 def _grid_row(standing: Standing, recent: Recent, first: int) -> GridRow:
@@ -131,7 +131,7 @@ def _row(standing: Standing, recent: Recent) -> views.SeriesRow:
     state, ratio, note = _state(standing, recent)
     return views.SeriesRow(
         benchmark=series.benchmark.name,
-        params=run_views.params(series.benchmark),
+        params=series.benchmark.params_text,
         unit=series.benchmark.unit,
         direction=series.benchmark.direction,
         machine=str(series.machine),

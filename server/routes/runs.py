@@ -12,10 +12,11 @@ from .tabular import CSV, WantsCsv, table_of
 router = APIRouter(tags=["runs"], dependencies=[READS])
 
 
-@router.get("/projects")
-def projects(lab: LabOf) -> list[Project]:
+@router.get("/projects", response_model=list[Project], responses=CSV)
+def projects(lab: LabOf, wants_csv: WantsCsv) -> list[Project] | Response:
     """Every project, by name."""
-    return lab.projects()
+    found = lab.projects()
+    return table_of(found) if wants_csv else found
 
 
 @router.get("/runs", response_model=list[Run], responses=CSV | NOT_FOUND | AMBIGUOUS | REFUSED)

@@ -22,10 +22,11 @@ def series(
     benchmark: Annotated[
         str | None, Query(description="The benchmark's name, one series for each set of parameters; without it, all")
     ] = None,
+    params: Annotated[str | None, Query(description="The parameters, as in `batch=64, size=1`")] = None,
     machine: Annotated[str | None, Query(description="A machine's fingerprint; without it, every machine's")] = None,
 ) -> list[Series] | Response:
     """The results of benchmarks over commits, one series for each benchmark and machine; as CSV a row a result."""
-    found = lab.series(project, benchmark, machine)
+    found = lab.series(project, benchmark, machine, params)
     return table_of(_points(found)) if wants_csv else found
 
 

@@ -62,7 +62,7 @@ def share_page(
 def _shown(lab: LocalLab, glances: GlancesOf, path: str, query: dict[str, str]) -> tuple[str, list[int]]:
     """The project that a page is of, and the traces whose data it asks for; raises NotFound, Refused, Ambiguous."""
     if path == "/series":
-        lab.series(query["project"], query["benchmark"], query.get("machine"))
+        lab.series(query["project"], query["benchmark"], query.get("machine"), query.get("params"))
         return query["project"], []
     if path == "/compare":
         view = compare_views.comparison(lab, glances, query["base"], query["head"], query.get("project"))

@@ -70,7 +70,7 @@ def run_view(detail: RunDetail) -> views.RunView:
         results=[
             views.ResultRow(
                 benchmark=result.benchmark.name,
-                params=params(result.benchmark),
+                params=result.benchmark.params_text,
                 unit=result.benchmark.unit,
                 samples=result.samples,
                 series=series_address(run.project, result.benchmark, run.machine.fingerprint),
@@ -176,7 +176,7 @@ def series_address(project: str, benchmark: Benchmark, machine: str | None) -> s
 
 
 def _series_query(project: str, benchmark: Benchmark, machine: str | None) -> str:
-    query = {"project": project, "benchmark": benchmark.name, "params": params(benchmark), "machine": machine or ""}
+    query = {"project": project, "benchmark": benchmark.name, "params": benchmark.params_text, "machine": machine or ""}
     return urlencode({name: text for name, text in query.items() if text})
 
 
@@ -208,7 +208,7 @@ def series_view(
     return views.SeriesView(
         project=series.project,
         benchmark=series.benchmark.name,
-        params=params(series.benchmark),
+        params=series.benchmark.params_text,
         unit=series.benchmark.unit,
         direction=series.benchmark.direction,
         machine=str(series.machine),
@@ -307,10 +307,5 @@ def _against_baseline(
 
 def title(benchmark: Benchmark) -> str:
     """A benchmark with its parameters, in words."""
-    told = params(benchmark)
+    told = benchmark.params_text
     return f"{benchmark.name} [{told}]" if told else benchmark.name
-
-
-def params(benchmark: Benchmark) -> str:
-    """A benchmark's parameters, in words."""
-    return ", ".join(f"{name}={value}" for name, value in sorted(benchmark.params.items()))

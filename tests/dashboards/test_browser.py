@@ -75,16 +75,21 @@ def test_empty_lab_says_what_to_do(empty_lab: str, watched: Watched, path: str) 
 @pytest.mark.parametrize(
     ("path", "status", "sentence"),
     [
-        ("/traces/99", 404, "the lab has no trace 99"),
-        ("/runs/99", 404, "the lab has no run 99"),
-        ("/?project=nothing", 404, "the lab has no project nothing"),
-        ("/gates/99", 404, "the lab has no judgement 99"),
-        ("/traces/1?step=99", 404, "the trace has no step 99"),
+        ("/traces/99", 404, "The lab has no trace 99"),
+        ("/runs/99", 404, "The lab has no run 99"),
+        ("/?project=nothing", 404, "The lab has no project nothing"),
+        ("/gates/99", 404, "The lab has no judgement 99"),
+        ("/traces/1?step=99", 404, "The trace has no step 99"),
         ("/traces/one", 422, "id"),
+        ("/nothing", 404, "There is no page /nothing; begin at the list of projects."),
         ("/compare?base=abcdef0&head=trace:1", 422, "two commits, runs, machines or traces"),
         (f"/compare?base=fffffff&head={HEAD}", 404, "fffffff"),
         ("/series?project=demo&benchmark=nothing", 404, "nothing"),
-        ("/series?project=demo&benchmark=train/step.py::test_step&params=batch=1", 404, "not measured with batch=1"),
+        (
+            "/series?project=demo&benchmark=train/step.py::test_step&params=batch=1",
+            404,
+            "no results of",
+        ),
     ],
 )
 def test_refusal_is_a_page(lab: str, browser: Browser, path: str, status: int, sentence: str) -> None:

@@ -55,6 +55,19 @@ def test_series_are_filtered_by_name_and_state(long_lab: str, watched: Watched) 
     assert rows.all_inner_texts() == names and len(names) == 2
 
 
+def test_the_order_of_a_table_stands_in_the_address(long_lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{long_lab}/series?project=trainer")
+    newest = page.locator("#series-table tbody td:nth-child(3)")
+    values = [float(cell.get_attribute("data-value") or "") for cell in newest.all()]
+    page.get_by_role("button", name="newest").click()
+    assert page.url.endswith("&sort=-newest")
+    page.get_by_role("button", name="newest").click()
+    assert page.url.endswith("&sort=newest")
+    page.reload()
+    expect(page.get_by_role("columnheader", name="newest")).to_have_attribute("aria-sort", "ascending")
+    assert [float(cell.get_attribute("data-value") or "") for cell in newest.all()] == sorted(values) != values
+
+
 def test_grid_is_walked_by_keyboard(long_lab: str, watched: Watched) -> None:
     page = watched.visit(f"{long_lab}/grid?project=trainer")
     page.locator("#grid td[tabindex='0']").focus()

@@ -42,6 +42,11 @@ def test_ratios_and_shares() -> None:
     assert units.whole(12_345) == "12,345"
 
 
+def test_typeset_turns_ascii_into_signs() -> None:
+    said = units.typeset("add-1: 5 -> 4 us a step (-1.5 us), -2 KiB; 1-2 of it in step 2026-01-05, -0.1")
+    assert said == "add-1: 5 → 4 µs a step (−1.5 µs), −2 KiB; 1-2 of it in step 2026-01-05, −0.1"
+
+
 def test_signed_marks_what_is_above_zero() -> None:
     assert units.signed("1.23 ms") == "+1.23 ms"
     assert units.signed("−1.23 ms") == "−1.23 ms"

@@ -54,6 +54,7 @@ class Files:
         name: str,
         *samples: float,
         benchmark: str = "step",
+        n: int = 1,
         minutes: int = 0,
         machine: Machine = MACHINE,
         commit: str | None = None,
@@ -66,7 +67,7 @@ class Files:
             machine=machine,
             created=NOON + timedelta(minutes=minutes),
             tool="a test",
-            results=(Result(Benchmark(benchmark, {"n": "1"}), samples),),
+            results=(Result(Benchmark(benchmark, {"n": f"{n}"}), samples),),
         )
         return self.write(name, measured.to_json())
 

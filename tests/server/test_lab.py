@@ -148,9 +148,14 @@ def test_series_order_commits_by_their_first_run_and_keep_machines_apart(lab: La
     assert (ours.points[1].samples, ours.points[1].minimum) == (3, 1.0)
     assert [point.median for point in theirs.points] == [9.0]
     assert lab.series("demo", "step", other.fingerprint) == [theirs]
-    [listed] = lab.benchmarks("demo")
+    give(lab, files.run("large.json", 7.0, n=2))
+    [large] = lab.series("demo", "step", params="n=2")
+    assert [point.median for point in large.points] == [7.0]
+    assert lab.series("demo", "step", params="n=1") == [ours, theirs]
+    listed, other_size = lab.benchmarks("demo")
     assert (listed.benchmark.name, listed.results, len(listed.machines)) == ("step", 4, 2)
-    assert lab.benchmarks() == [listed]
+    assert (other_size.benchmark.params_text, other_size.results) == ("n=2", 1)
+    assert lab.benchmarks() == [listed, other_size]
     assert lab.benchmarks("other") == []
 
 

@@ -162,7 +162,7 @@ def test_unknown_routes_and_methods_are_refused_in_json(client: httpx.Client) ->
 def test_an_unknown_page_is_refused_with_a_page(client: httpx.Client) -> None:
     unknown = client.get("/nothing")
     assert (unknown.status_code, unknown.headers["content-type"]) == (404, "text/html; charset=utf-8")
-    assert "GET /nothing: Not Found; begin at /" in unknown.text
+    assert "There is no page /nothing; begin at the list of projects." in unknown.text
 
 
 def test_a_failure_is_json_and_tells_no_secrets(client: httpx.Client, app: FastAPI) -> None:

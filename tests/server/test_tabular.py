@@ -47,17 +47,20 @@ def test_the_data_is_where_the_table_says(app: FastAPI) -> None:
 @pytest.mark.parametrize(
     ("page", "routes"),
     [
-        ("/?project=demo", ["standings", "judgements"]),
+        ("/?all=1", ["projects"]),
+        ("/?project=demo", ["standings", "judgements", "runs"]),
         ("/grid?project=demo", ["standings", "benchmarks"]),
         ("/series?project=demo", ["standings"]),
-        ("/series?project=demo&benchmark=step", ["series"]),
+        ("/series?project=demo&benchmark=step&params=n=1", ["series"]),
+        ("/runs?project=demo", ["runs"]),
+        ("/runs/1", ["runs"]),
     ],
 )
 def test_a_page_leads_to_its_data(client: httpx.Client, page: str, routes: list[str]) -> None:
     found = [html.unescape(each) for each in re.findall(r'href="(/api/v1/[^"]*)"', client.get(page).text)]
     assert [re.split("[/?]", each)[3] for each in found] == [route for route in routes for _ in ("json", "csv")]
     for as_json, as_csv in zip(found[::2], found[1::2], strict=True):
-        assert as_csv == f"{as_json}&format=csv"
+        assert as_csv == f"{as_json}{'&' if '?' in as_json else '?'}format=csv"
         for address, kind in ((as_json, "application/json"), (as_csv, "text/csv; charset=utf-8")):
             answer = client.get(address)
             assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
