@@ -3,10 +3,12 @@
 import plotly.graph_objects as go
 
 from perflab.profiler.analysis.lifetimes import Lifetime, Lifetimes
+from perflab.profiler.analysis.memory import NO_MODULE, NO_OP
 
 from . import theme, units
 
 _ROW = 15  # pixels
+_LETTER = 0.0075  # of the figure's width
 
 
 def figure(found: Lifetimes, origin_ns: int) -> go.Figure:
@@ -20,6 +22,7 @@ def figure(found: Lifetimes, origin_ns: int) -> go.Figure:
         return (time - origin_ns) / scale.divisor
 
     first, last = at(found.start), at(found.end)
+    room = (last - first) or 1.0
     drawn = theme.figure(
         height=72 + _ROW * len(found.blocks),
         barmode="overlay",
@@ -43,6 +46,7 @@ def figure(found: Lifetimes, origin_ns: int) -> go.Figure:
         blocks = [found.blocks[row] for row in rows]
         begins = [first if one.start is None else max(at(one.start), first) for one in blocks]
         ends = [last if one.end is None else min(at(one.end), last) for one in blocks]
+        texts = [_label(one) for one in blocks]
         drawn.add_bar(
             name=category,
             orientation="h",
@@ -51,8 +55,11 @@ def figure(found: Lifetimes, origin_ns: int) -> go.Figure:
             x=[end - begin for begin, end in zip(begins, ends, strict=True)],
             width=0.84,
             marker={"color": theme.MEMORY[category]},
-            text=[f"{units.size(one.bytes)} {one.op}" for one in blocks],
-            textposition="inside",
+            text=texts,
+            textposition=[
+                _place(text, (begin - first) / room, (end - first) / room)
+                for text, begin, end in zip(texts, begins, ends, strict=True)
+            ],
             textangle=0,
             insidetextanchor="start",
             constraintext="none",
@@ -61,6 +68,18 @@ def figure(found: Lifetimes, origin_ns: int) -> go.Figure:
             hovertemplate="%{customdata}<extra></extra>",
         )
     return drawn
+
+
+def _label(one: Lifetime) -> str:
+    """How large a block is, and whose: its op's, else its module's."""
+    known = [name for name in (one.op, one.module) if name not in (NO_OP, NO_MODULE)]
+    return " ".join([units.size(one.bytes), *known[:1]])
+
+
+def _place(text: str, begin: float, end: float) -> str:
+    """Where the label of a bar stands that is drawn from `begin` to `end`, as shares of the figure: in it or behind."""
+    wide = len(text) * _LETTER
+    return "inside" if wide <= end - begin else "outside" if wide <= 1 - end else "none"
 
 
 def note(found: Lifetimes) -> str:

@@ -13,7 +13,7 @@ from perflab.profiler.analysis.ops import Ops
 from perflab.profiler.ceilings import Ceilings
 from perflab.profiler.trace import Int64s, Trace
 
-from . import theme, units
+from . import axes, theme, units
 from .headline import Stat
 
 ROW_LIMIT = 500
@@ -129,9 +129,8 @@ def histogram(duration: Int64s) -> go.Figure:
         bargap=0.04,
         showlegend=False,
         xaxis={
-            "type": "log",
             "title": {"text": f"duration of a call, {scale.unit}"},
-            "range": [float(np.log10(low / scale.divisor)), float(np.log10(high / scale.divisor))],
+            **axes.log_axis(low / scale.divisor, high / scale.divisor),
         },
         yaxis={"title": {"text": "calls"}, "rangemode": "tozero"},
         shapes=[_line_at(middle)],
@@ -173,22 +172,17 @@ def roofline_figure(averages: Averages, ceilings: Ceilings | None) -> go.Figure 
     y = [row.flops_per_s / 1e9 for row in known]
     most = max(row.costed_ns for row in known)
     low, high = min(x) / 2, max(x) * 2
-    drawn = theme.figure(
-        height=340,
-        hovermode="closest",
-        margin={"t": 24},
-        showlegend=ceilings is not None,
-        xaxis={"type": "log", "title": {"text": "FLOPs a byte"}, **_ticks(x)},
-        yaxis={"type": "log", "title": {"text": "GFLOP/s"}, **_ticks(y)},
-    )
+    drawn = theme.figure(height=340, hovermode="closest", margin={"t": 24}, showlegend=ceilings is not None)
+    roof: list[float] = []
     if ceilings is not None:
         ridge = ceilings.flops_per_s / ceilings.bytes_per_s
         low, high = min(low, ridge / 4), max(high, ridge * 4)
         at = [low, ridge, high]
+        roof = [min(ceilings.flops_per_s, ceilings.bytes_per_s * each) / 1e9 for each in at]
         drawn.add_scatter(
             name=f"roof: {ceilings.bytes_per_s / 1e9:,.1f} GB/s, {ceilings.flops_per_s / 1e9:,.0f} GFLOP/s",
             x=at,
-            y=[min(ceilings.flops_per_s, ceilings.bytes_per_s * each) / 1e9 for each in at],
+            y=roof,
             mode="lines",
             line={"color": theme.NEUTRAL, "width": 2},
             hoverinfo="skip",
@@ -209,12 +203,9 @@ def roofline_figure(averages: Averages, ceilings: Ceilings | None) -> go.Figure 
         hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]} in %{customdata[2]} calls"
         "<br>%{y:,.2f} GFLOP/s at %{x:,.2f} FLOPs a byte<extra></extra>",
     )
+    drawn.update_xaxes(title_text="FLOPs a byte", **axes.log_axis(low, high))
+    drawn.update_yaxes(title_text="GFLOP/s", **axes.log_axis(min(y + roof) / 2, max(y + roof) * 2))
     return drawn
-
-
-def _ticks(values: Sequence[float]) -> dict[str, object]:
-    """Of a logarithmic axis: over more than two decades, only powers of ten are named."""
-    return {"dtick": 1, "tickformat": ",~g"} if max(values) > 100 * min(values) else {"tickformat": ",~g"}
 
 
 def roofline_note(averages: Averages, ceilings: Ceilings | None) -> str:

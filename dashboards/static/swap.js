@@ -10,18 +10,29 @@ async function swap(address, id) {
   const element = other.getElementById(id);
   document.getElementById(id).replaceWith(element);
   drawIn(element);
+  const chosen = other.querySelector(`a[data-swap="${id}"][aria-current]`)?.getAttribute("href");
   for (const link of document.querySelectorAll(`a[data-swap="${id}"]`)) {
-    const isCurrent = link.href === new URL(address, window.location).href;
-    link.toggleAttribute("aria-current", isCurrent);
+    const isCurrent = link.getAttribute("href") === chosen;
+    if (isCurrent) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
     link.closest("tr")?.classList.toggle("current", isCurrent);
   }
+}
+
+// An address with what the page's own address says beside it, the order of a table and the like.
+function withOwn(href) {
+  const address = new URL(href);
+  for (const [name, value] of new URLSearchParams(window.location.search)) {
+    if (!address.searchParams.has(name)) address.searchParams.set(name, value);
+  }
+  return address;
 }
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest("a[data-swap]");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  history.pushState({ swap: link.dataset.swap }, "", link.href);
+  history.pushState({ swap: link.dataset.swap }, "", withOwn(link.href));
   swap(link.href, link.dataset.swap);
 });
 

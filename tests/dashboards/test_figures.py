@@ -80,6 +80,16 @@ def test_a_leak_is_a_sentence() -> None:
     assert memory.leak_note(Growth((), 0, ())) == ""
 
 
+def test_labels_of_short_lifetimes_stand_behind_them_where_there_is_room() -> None:
+    ends = ((1_000_000, 1_010_000), (1_980_000, 1_990_000))
+    blocks = tuple(Lifetime("(no op)", "Net.act", "temporary", 2**20, *each, False) for each in ends)
+    [bar] = lifetimes.figure(Lifetimes(1_000_000, 2_000_000, 1_300_000, blocks, 0, 0), 0).data
+    assert list(zip(bar.text, bar.textposition, strict=True)) == [
+        ("1.00 MiB Net.act", "outside"),
+        ("1.00 MiB Net.act", "none"),
+    ]
+
+
 def test_lifetimes_are_bars_within_the_step() -> None:
     state = next(word for word in theme.MEMORY if word.startswith("optimizer"))
     blocks = (
@@ -96,6 +106,11 @@ def test_lifetimes_are_bars_within_the_step() -> None:
         ("before", 2): pytest.approx((0.999, 1.099)),
     }
     assert figure.layout.shapes[0].x0 == pytest.approx(1.299)
+    assert [(bar.text[0], bar.textposition[0]) for bar in figure.data] == [
+        ("1.00 MiB relu", "inside"),
+        ("1.00 KiB zeros", "inside"),
+        ("10 B", "inside"),
+    ]
     assert "relu, Net.act<br>from 1.20 ms to 1.50 ms" in figure.data[0].customdata[0]
     assert "from 499 µs to the end of the trace" in figure.data[1].customdata[0]
     assert lifetimes.note(found) == (

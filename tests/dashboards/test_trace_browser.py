@@ -150,6 +150,27 @@ def test_op_table_filters(lab: str, watched: Watched) -> None:
     assert page.locator("#op-table tbody tr:visible td:first-child").all_inner_texts() == ["matmul"]
 
 
+def test_order_and_filter_of_a_table_are_in_its_address(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1/operators")
+    page.get_by_label("Filter by name").fill("a")
+    page.locator("#op-table").get_by_role("button", name="calls", exact=True).press("Enter")
+    page.keyboard.press("Enter")
+    page.locator("#op-table").get_by_role("link", name="tanh").press("Enter")
+    expect(page.locator("#chosen h2")).to_have_text("tanh")
+    assert asked(page) == {"by": "op", "op": "tanh", "filter": "a", "op-table-sort": "calls"}
+    rows = page.locator("#op-table tbody tr:visible td:first-child")
+    seen = rows.all_inner_texts()
+    assert numbers(page, 5) == sorted(numbers(page, 5))
+    other = Watched(page.context.new_page())
+    other.visit(page.url)
+    assert other.page.locator("#op-table tbody tr:visible td:first-child").all_inner_texts() == seen
+    expect(other.page.locator("#op-table tr.current td:first-child")).to_have_text("tanh")
+    assert other.faults == []
+    other.page.close()
+    page.locator("#op-table th[aria-sort] button").press("Enter")
+    assert asked(page)["op-table-sort"] == "-calls"
+
+
 def test_a_table_is_had_as_csv(lab: str, watched: Watched) -> None:
     page = watched.visit(f"{lab}/traces/1/operators")
     page.get_by_label("Filter by name").fill("tanh")
@@ -176,6 +197,7 @@ def test_an_op_is_chosen_without_leaving_the_page(lab: str, watched: Watched) ->
     assert page.evaluate("() => window.stays")
     page.go_back()
     expect(page.locator("#chosen h2")).to_have_text("matmul")
+    expect(page.locator("#op-table tr.current td:first-child")).to_have_text("matmul")
     page.go_forward()
     expect(page.locator("#chosen h2")).to_have_text("tanh")
     other = Watched(page.context.new_page())

@@ -125,6 +125,8 @@ def test_points_of_the_roofline_are_rates_over_intensity() -> None:
     assert list(points.ids) == ["?by=op%2Bshape&op=mm", "?by=op%2Bshape&op=add"]
     # memory-bound up to the ridge at 200 FLOPs a byte, flat behind it
     rates = dict(zip(line.x, line.y, strict=True))
+    assert figure.layout.xaxis.range == pytest.approx((np.log10(0.125), np.log10(8_000)))
+    assert figure.layout.yaxis.range == pytest.approx((np.log10(1), np.log10(8_000)))
     assert rates[200.0] == 4_000 and line.y[0] == pytest.approx(line.x[0] * 20) and line.y[-1] == 4_000
     assert operators.roofline_figure(Averages((average("copy", 0, 500, 10),)), roof) is None
     assert "no roof" in operators.roofline_note(averages, None)
