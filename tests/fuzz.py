@@ -34,7 +34,8 @@ LARGEST = 1 << 24
 TOKENS = (
     b"NaN", b"-Infinity", b"null", b"true", b"{", b"}", b"[", b"]", b'"', b",", b":", b"\\", b"\\u", b"-1", b"1e999",
     b"99999999999999999999", b"0.5", b'"ph":"B"', b'"ph":"E"', b'"ph":"f"', b'"ph":"C"', b'"ph":"b"', b'"ts":',
-    b'"dur":-5', b'"id":', b'"args":{', b"\x00", b"\xff", b"\n", b"\xc3", b"ns/op", b"1", b"\x1f\x8b", b"PK\x03\x04",
+    b'"dur":-5', b'"id":', b'"args":{', b"\x00", b"\xff", b"\n", b"\xc3", b"ns/op", b"9" * 400, b"1", b"\x1f\x8b",
+    b"PK\x03\x04",
 )  # fmt: skip
 
 

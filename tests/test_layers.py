@@ -87,7 +87,7 @@ ONLY = {
     "duckdb": ("profiler/sql.py", "profiler/trace_tables.py"),
     "perfetto": ("profiler/perfetto.py",),
     "google.protobuf": ("profiler/importers/perfetto_packets.py",),
-    "zstandard": ("profiler/importers/container.py",),
+    "zstandard": ("profiler/importers/compressed.py",),
     "fastapi": ("server/",),
     "starlette": ("server/",),
     "uvicorn": ("server/",),

@@ -11,7 +11,7 @@ from ..errors import TraceFormatError
 from ..trace import Json, Trace
 from . import lenient
 from .chrome_events import EventReader
-from .container import PIECE
+from .compressed import PIECE
 from .findings import Findings
 from .launches import tied
 from .spill import Spill
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from perflab.runtime._core import ChromeParser
 
 TRUNCATED = "truncated"  # in the metadata of a trace whose file was not whole
+_DEEPEST = 200  # lists and objects in each other, as in what an event holds
 _LAYOUT = ("traceEvents", "schemaVersion", "displayTimeUnit")
 
 
@@ -57,6 +58,9 @@ def _read(pieces: Iterable[bytes], name: str, findings: Findings, spill: Spill) 
             " export it as Chrome JSON from the tool that wrote it"
         )
     metadata = {key: value for key, value in document.items() if key not in _LAYOUT}
+    for key in [key for key, value in metadata.items() if lenient.depth(value) > _DEEPEST]:
+        findings.add("not-json", examples=[f"{ascii(key)[:60]}: nested too deeply"])
+        del metadata[key]
     if is_damaged or not parser.done:
         metadata[TRUNCATED] = True
     return tied(reader.build(metadata))

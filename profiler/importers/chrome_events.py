@@ -48,6 +48,7 @@ class EventReader:
         self._findings = findings
         self._builder = TraceBuilder()
         self._threads: dict[Thread, int] = {}
+        self._async_threads: dict[tuple[int | str | None, ...], int] = {}  # by category, scope, id and process
         self._thread_names: dict[Thread, str] = {}
         self._process_names: dict[int | str, str] = {}
         self.known = 0  # events with a phase of the format
@@ -138,6 +139,8 @@ class EventReader:
         if written is None or written < 0:
             self._findings.add("no-duration" if written is None else "negative-duration", examples=[self._told(event)])
         self._add_slice(event, self._time, max(written or 0, 0), self._thread(event), self._place)
+        if "bind_id" in event:
+            self._flow_of_slice(event)
 
     def _add_slice(self, event: Event, time: int, duration: int, thread: int, place: int) -> int:
         text = self._builder.string
@@ -190,17 +193,29 @@ class EventReader:
         if "id" in event:
             name = f"{name}[{plain(event['id'])}]"
         for series, value in args.items():
-            if type(value) in (int, float) and math.isfinite(value):
-                text = self._builder.string(counter_name(name, series))
-                self._counters.append((time, self._thread(event), text, value))
+            number = _number(value)
+            if number is None:
+                self._findings.add("no-value", examples=[(f"{series!r} of {self._told(event)}", time)])
+                continue
+            text = self._builder.string(counter_name(name, series))
+            self._counters.append((time, self._thread(event), text, number))
 
     def _flow_end(self, event: Event) -> None:
-        assert self._time is not None
         name, phase = plain(event.get("name")), event["ph"]
         flow = self._flow_names.of(plain(event.get("cat")), name, plain(event.get("id", event.get("bind_id"))))
-        at_next = phase == "f" and event.get("bp") != "e"
-        text = self._builder.string(name)
-        thread = self._flow_thread(_thread_of(event))
+        self._add_flow_end(event, flow, name, phase, at_next=phase == "f" and event.get("bp") != "e")
+
+    def _flow_of_slice(self, event: Event) -> None:
+        """A slice that says itself which flows lead into it or out of it: all of one `bind_id` are one flow."""
+        ways = (bool(event.get("flow_out")), bool(event.get("flow_in")))
+        if any(ways):
+            phase = {(True, False): "s", (True, True): "t", (False, True): "f"}[ways]
+            flow = self._flow_names.of("", "bind_id", plain(event["bind_id"]))
+            self._add_flow_end(event, flow, plain(event.get("name")), phase, at_next=False)
+
+    def _add_flow_end(self, event: Event, flow: tuple[int, int], name: str, phase: str, *, at_next: bool) -> None:
+        assert self._time is not None
+        text, thread = self._builder.string(name), self._flow_thread(_thread_of(event))
         self._flow_rows.append((*flow, text, ord(phase), self._time, thread, self._place, at_next))
 
     def _flow_thread(self, thread: Thread) -> int:
@@ -219,11 +234,20 @@ class EventReader:
         return self._threads.setdefault(_thread_of(event), len(self._threads))
 
     def _async_thread(self, event: Event) -> int:
-        """Events of one id share a track of their own, named like the first of them."""
-        number = event.get("id", event.get("id2", event.get("scope")))
-        thread = (_identity(event.get("pid")), f"{plain(event.get('cat'))} {plain(number)}".strip())
-        self._thread_names.setdefault(thread, plain(event.get("name")))
-        return self._threads.setdefault(thread, len(self._threads))
+        """Events of one category, scope and id share a track of their own, in the process and with the name of the
+        first of them. Other processes may take part, unless the id is said to be local."""
+        told = event.get("id", event.get("id2", event.get("scope")))
+        pid, is_local = _identity(event.get("pid")), False
+        if isinstance(told, dict):
+            is_local = "global" not in told
+            told = told.get("local" if is_local else "global")
+        words = [plain(event.get("cat")), plain(event.get("scope")), plain(told)]
+        key = (*words, pid if is_local else None)
+        if key not in self._async_threads:
+            thread = (pid, " ".join(filter(None, words)))
+            self._thread_names.setdefault(thread, plain(event.get("name")))
+            self._async_threads[key] = self._threads.setdefault(thread, len(self._threads))
+        return self._async_threads[key]
 
     def _flush(self) -> None:
         """Hand what is buffered to the builder. A thread's number will be its track's."""
@@ -311,6 +335,17 @@ def nanoseconds(microseconds: Json) -> int | None:
         return None
     whole = math.floor(microseconds)
     return whole * 1000 + round((microseconds - whole) * 1000)
+
+
+def _number(value: Json) -> float | None:
+    """The value of a counter, which some tracers write as text."""
+    if type(value) not in (int, float, str):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _thread_of(event: Event) -> Thread:

@@ -13,25 +13,22 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import IO, BinaryIO, cast
-
-from isal import isal_zlib
+from typing import IO, BinaryIO
 
 from ..errors import TraceFormatError
+from . import cut_zip
+from .compressed import GZIP, PIECE, ZLIB, ZSTD, Gzip, IsalError, Zstd, begins_zstd
 from .findings import Findings
 
-PIECE = 1 << 20  # bytes
 _HEAD = 512  # bytes that tell the formats apart
 _SPOOLED = 1 << 24  # bytes of an archive that are held in memory
 _LAYERS = 4
-_IsalError = cast(type[Exception], isal_zlib.error)  # its stub calls it an instance
 # What the standard library raises of archives that were tampered with.
 _DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
     RuntimeError, OverflowError, IndexError,
 )  # fmt: skip
-GZIP, ZSTD, ZIP = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", (b"PK\x03\x04", b"PK\x05\x06")
-_SIP = 1 << 10  # bytes of zstd that are unpacked at once: 32 MiB of output at most, whatever they hold
+ZIP = (cut_zip.BEGIN, b"PK\x05\x06")
 
 
 class Plain:
@@ -86,7 +83,7 @@ class Unpacker:
             raise TraceFormatError(f"{self.name}: it is packed {_LAYERS} times over; unpack it and give what is inside")
         if head.startswith(GZIP):
             yield from self._opened(name, Plain(self._limited(self._gunzip(plain)), self), layers - 1)
-        elif len(head) >= 4 and _begins_zstd(head[:4]):
+        elif len(head) >= 4 and begins_zstd(head[:4]):
             yield from self._opened(name, Plain(self._limited(self._unzstd(plain)), self), layers - 1)
         elif head.startswith(ZIP):
             yield from self._zipped(plain, layers)
@@ -97,10 +94,10 @@ class Unpacker:
 
     def inside(self, packed: bytes, at: int) -> Iterator[bytes]:
         """What zlib or zstd data in the file unpacks to; it counts with all the rest."""
-        member = _zstd() if packed.startswith(ZSTD) else _Gzip(zlib.MAX_WBITS)
+        member = Zstd() if packed.startswith(ZSTD) else Gzip(ZLIB)
         try:
             yield from self._limited(member.unpack(packed))
-        except (_IsalError, OSError, ValueError) as error:
+        except (IsalError, OSError, ValueError) as error:
             self._findings.add("compressed-damaged", at=f"{at:,}", why=_one_line(error))
 
     def _limited(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
@@ -113,13 +110,13 @@ class Unpacker:
             yield piece
 
     def _gunzip(self, packed: Plain) -> Iterator[bytes]:
-        return self._decompress(packed, "gzip", _Gzip, lambda head: GZIP.startswith(head[:2]))
+        return self._decompress(packed, "gzip", Gzip, lambda head: GZIP.startswith(head[:2]))
 
     def _unzstd(self, packed: Plain) -> Iterator[bytes]:
-        return self._decompress(packed, "zstd", _zstd, _begins_zstd)
+        return self._decompress(packed, "zstd", Zstd, begins_zstd)
 
     def _decompress(
-        self, packed: Plain, what: str, make: Callable[[], "_Gzip"], begins: Callable[[bytes], bool]
+        self, packed: Plain, what: str, make: Callable[[], Gzip], begins: Callable[[bytes], bool]
     ) -> Iterator[bytes]:
         """Unpacks members one behind the other, of which `begins` knows the first four bytes, or fewer. Without a byte
         out of it, damaged data is refused."""
@@ -131,7 +128,7 @@ class Unpacker:
                     for out in member.unpack(data):
                         produced = True
                         yield out
-                except (_IsalError, OSError, ValueError) as error:
+                except (IsalError, OSError, ValueError) as error:
                     if not produced:
                         raise TraceFormatError(
                             f"{self.name}: the {what} data is damaged ({error}); copy the file again"
@@ -157,24 +154,62 @@ class Unpacker:
             try:
                 archive = zipfile.ZipFile(file)
             except _DAMAGE as error:
-                raise self._damaged("zip archive", error) from None
+                yield from self._cut_zip(file, layers, error)
+                return
             for entry in archive.infolist():
                 if not entry.filename.endswith("/"):
                     pieces = self._limited(self._member(partial(archive.open, entry), "zip archive"))
                     yield from self._opened(entry.filename, Plain(pieces, self), layers - 1)
 
+    def _cut_zip(self, file: IO[bytes], layers: int, why: Exception) -> Iterator[tuple[str, Plain]]:
+        """What can be found in an archive whose end is missing; raises TraceFormatError where that is nothing."""
+        is_found = False
+        for name, pieces in cut_zip.members(file):
+            if not is_found:
+                self._findings.add("archive-cut", archive="zip", at=f"{file.seek(0, 2):,}")
+            is_found = True
+            yield from self._opened(name, Plain(self._limited(self._sound(pieces, file)), self), layers - 1)
+        if not is_found:
+            raise self._damaged("zip archive", why)
+
+    def _sound(self, pieces: Iterator[bytes], file: IO[bytes]) -> Iterator[bytes]:
+        """Pieces of packed data up to where it is damaged."""
+        try:
+            yield from pieces
+        except IsalError as error:
+            self._findings.add("compressed-damaged", at=f"{file.tell():,}", why=_one_line(error))
+
     def _tarred(self, plain: Plain, layers: int) -> Iterator[tuple[str, Plain]]:
         with plain.as_file() as file:
             try:
                 archive = tarfile.open(fileobj=file, mode="r:")
-                entries = [entry for entry in archive.getmembers() if entry.isreg()]
+                entries = [*self._entries(archive)]
             except _DAMAGE as error:
                 raise self._damaged("tar archive", error) from None
+            file.seek(archive.offset)
+            if any(file.read(tarfile.BLOCKSIZE).ljust(1, b"?")):  # an archive ends with blocks of zeros
+                self._findings.add("archive-cut", archive="tar", at=f"{file.seek(0, 2):,}")
             for entry in entries:
-                pieces = self._member(partial(archive.extractfile, entry), "tar archive")
                 if entry.issparse():  # its holes are in no file
-                    pieces = self._limited(pieces)
+                    pieces = self._limited(self._member(partial(archive.extractfile, entry), "tar archive"))
+                else:
+                    pieces = _part(file, entry.offset_data, entry.size)
                 yield from self._opened(entry.name, Plain(pieces, self), layers - 1)
+
+    @staticmethod
+    def _entries(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+        """Its files; the last may be cut short."""
+        while True:
+            try:
+                entry = archive.next()
+            except tarfile.ReadError:
+                if not archive.members:
+                    raise
+                return
+            if entry is None:
+                return
+            if entry.isreg():
+                yield entry
 
     def _member(self, open_it: Callable[[], IO[bytes] | None], what: str) -> Iterator[bytes]:
         """The bytes of a file in an archive, up to where they are damaged."""
@@ -195,72 +230,16 @@ class Unpacker:
         return TraceFormatError(f"{self.name}: the {what} is damaged ({_one_line(error)}); copy it again")
 
 
+def _part(file: IO[bytes], begin: int, size: int) -> Iterator[bytes]:
+    """So many bytes of a file, or as many as there are."""
+    while size > 0:
+        file.seek(begin)  # others read it too
+        piece = file.read(min(PIECE, size))
+        if not piece:
+            return
+        yield piece
+        begin, size = begin + len(piece), size - len(piece)
+
+
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
-
-
-class _Gzip:
-    """One gzip member, or what zlib writes."""
-
-    def __init__(self, window: int = 16 + zlib.MAX_WBITS) -> None:
-        self._made = isal_zlib.decompressobj(window)
-        self.begun = False
-
-    def unpack(self, data: bytes) -> Iterator[bytes]:
-        self.begun = True
-        while data and not self._made.eof:
-            out = self._made.decompress(data, PIECE)
-            data = self._made.unconsumed_tail
-            if out:
-                yield out
-
-    @property
-    def ended(self) -> bool:
-        return self._made.eof
-
-    @property
-    def unused(self) -> bytes:
-        return self._made.unused_data
-
-
-class _Zstd(_Gzip):
-    """One zstd frame."""
-
-    def __init__(self) -> None:
-        import zstandard
-
-        self._frame = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
-        self._rest = b""
-        self.begun = False
-
-    def unpack(self, data: bytes) -> Iterator[bytes]:
-        import zstandard
-
-        self.begun = True
-        for at in range(0, len(data), _SIP):
-            try:
-                out = self._frame.decompress(data[at : at + _SIP])
-            except zstandard.ZstdError as error:
-                raise ValueError(str(error)) from None
-            if out:
-                yield out
-            if self._frame.eof:
-                self._rest = self._frame.unused_data + data[at + _SIP :]
-                return
-
-    @property
-    def ended(self) -> bool:
-        return self._frame.eof
-
-    @property
-    def unused(self) -> bytes:
-        return self._rest
-
-
-def _begins_zstd(head: bytes) -> bool:
-    """Whether bytes, four or fewer, begin a frame of zstd: of data, or of something else that is passed over."""
-    return ZSTD.startswith(head) or (head[0] >> 4 == 5 and b"\x2a\x4d\x18".startswith(head[1:]))
-
-
-def _zstd() -> _Gzip:
-    return _Zstd()

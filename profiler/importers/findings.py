@@ -38,6 +38,11 @@ KINDS: dict[str, tuple[Severity, str, str]] = {
         "The compressed data ends at byte {at}, before its end.",
         "Everything after that is missing, so counts and totals are too small. Copy the file again.",
     ),
+    "archive-cut": (
+        "error",
+        "The {archive} archive ends at byte {at}, before its end.",
+        "What it held after that is missing, so counts and totals may be too small. Copy the file again.",
+    ),
     "compressed-damaged": (
         "error",
         "The compressed data is damaged near byte {at} ({why}).",
@@ -84,6 +89,11 @@ KINDS: dict[str, tuple[Severity, str, str]] = {
         "error",
         "{count} packet{s} {is} damaged.",
         "What they hold is missing, so counts and totals may be too small. Copy or record the trace again.",
+    ),
+    "table-damaged": (
+        "error",
+        "{count} table{s} of the database {is} damaged.",
+        "Their rows before the damage are read, the rest is missing. Export the file again.",
     ),
     "packets-end": (
         "error",
@@ -227,7 +237,12 @@ KINDS: dict[str, tuple[Severity, str, str]] = {
     "not-a-number": (
         "note",
         "{count} value{s} {is} NaN or infinite.",
-        "JSON has no word for these: they are taken for null, and as values of counters left out.",
+        "JSON has no word for these: they are taken for null.",
+    ),
+    "no-value": (
+        "note",
+        "{count} value{s} of counters {is} no number.",
+        "They are left out.",
     ),
     "odd-commas": (
         "note",

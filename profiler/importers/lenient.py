@@ -39,6 +39,15 @@ def _mended(token: re.Match[str]) -> str:
     return "" if text == "," else "null"
 
 
+def depth(value: Json) -> int:
+    """How many lists and objects stand in each other, at most."""
+    level, found = [value], 0
+    while level := [item for item in level if isinstance(item, list | dict)]:
+        found += 1
+        level = [inner for item in level for inner in (item.values() if isinstance(item, dict) else item)]
+    return found
+
+
 def objects(data: bytes) -> Iterator[bytes]:
     """The texts of objects that stand one behind the other, with commas between them."""
     depth = begin = 0

@@ -5,6 +5,7 @@ on those of their threads. A call and what it launched are tied by their correla
 The schema: https://docs.nvidia.com/nsight-systems/UserGuide/index.html#sqlite-schema-reference
 """
 
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -20,9 +21,10 @@ from .findings import Findings
 
 FORMAT = "Nsight Systems"
 MAGIC = b"SQLite format 3\x00"
-_IDS = (
-    1 << 24
-)  # of threads in one process: a global id is 8 bits of hardware, 8 of machine, 24 of process, 24 of thread
+_HEADER = 100  # bytes
+_LARGEST = 1 << 40  # bytes; it has holes, which take no space
+# Of threads in one process: a global id is 8 bits of hardware, 8 of machine, 24 of process, 24 of thread.
+_IDS = 1 << 24
 _FURTHEST = 4 * 10**18
 # By table: category, and the columns that give the name of a row (ids of StringIds, or texts).
 _ON_DEVICE = {
@@ -47,6 +49,11 @@ def read(file: IO[bytes], name: str, findings: Findings) -> Trace:
         path = Path(folder, "export.sqlite")
         with open(path, "wb") as copy:
             shutil.copyfileobj(file, copy)
+        size, promised = path.stat().st_size, _promised(path)
+        if size < promised:
+            findings.add("cut", at=f"{size:,}")
+            if promised < _LARGEST:
+                os.truncate(path, promised)  # tables that are there can be read then
         try:
             with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
                 connection.execute("PRAGMA trusted_schema = OFF")
@@ -55,6 +62,17 @@ def read(file: IO[bytes], name: str, findings: Findings) -> Trace:
         except (sqlite3.Error, UnicodeDecodeError) as error:
             why = " ".join(str(error).split())
             raise TraceFormatError(f"{name}: the SQLite file is damaged ({why}); export it again") from None
+
+
+def _promised(path: Path) -> int:
+    """How many bytes the database is to have by its header: SQLite takes what is missing of it for empty.
+    https://www.sqlite.org/fileformat2.html#the_database_header"""
+    with open(path, "rb") as file:
+        header = file.read(_HEADER)
+    page, changes, pages, valid_for = (
+        int.from_bytes(header[at : at + size], "big") for at, size in ((16, 2), (24, 4), (28, 4), (92, 4))
+    )
+    return (page if page > 1 else 1 << 16) * pages if changes == valid_for else 0
 
 
 class _Export:
@@ -79,10 +97,13 @@ class _Export:
         """The rows of a table that is there; views are not followed."""
         if table not in self._tables:
             return
-        cursor = self._connection.execute(f'SELECT * FROM "{table}"')  # of the names in this file
-        columns = [column[0] for column in cursor.description]
-        for row in cursor:
-            yield dict(zip(columns, row, strict=True))
+        try:
+            cursor = self._connection.execute(f'SELECT * FROM "{table}"')  # of the names in this file
+            columns = [column[0] for column in cursor.description]
+            for row in cursor:
+                yield dict(zip(columns, row, strict=True))
+        except sqlite3.Error as error:
+            self._findings.add("table-damaged", examples=[f"{table}: {' '.join(str(error).split())}"])
 
     def _metadata(self) -> dict[str, Json]:
         base = next((row.get("utcEpochNs") for row in self._rows("TARGET_INFO_SESSION_START_TIME")), None)

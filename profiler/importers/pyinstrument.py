@@ -4,7 +4,6 @@ A session holds the stack of every sample in order, so its slices are when thing
 JSON tree holds sums: its slices stand one behind the other.
 """
 
-from math import isfinite
 from typing import TypeGuard
 
 from ..builder import TraceBuilder
@@ -81,7 +80,7 @@ def _metadata(document: dict[str, Json]) -> dict[str, Json]:
 
 
 def _is_time(value: Json) -> TypeGuard[float]:
-    return type(value) in (int, float) and isfinite(value) and 0 <= value < _FURTHEST_S
+    return type(value) in (int, float) and 0 <= value < _FURTHEST_S
 
 
 def _add(builder: TraceBuilder, track: Track, name: str, file: str, line: int, start: int, duration: int) -> None:

@@ -5,7 +5,6 @@ The format: https://github.com/jlfwong/speedscope/blob/main/src/lib/file-format-
 
 from collections.abc import Iterable
 from decimal import Decimal
-from math import isfinite
 from typing import Any, TypeAlias
 
 from ..builder import TraceBuilder
@@ -114,7 +113,7 @@ class _Profile:
         return value if known else None
 
     def _ns(self, value: Json) -> int | None:
-        if type(value) not in (int, float) or not isfinite(value):
+        if type(value) not in (int, float) or not -_FURTHEST < value < _FURTHEST:
             return None
         exact = round(Decimal(repr(value)) * self._scale)
         return exact if -_FURTHEST < exact < _FURTHEST else None

@@ -110,6 +110,7 @@ void TextTable::grow() {
 
 struct ChromeParser::Event {
   Text phase, time, duration, name, category, pid, tid, id, bind, args;
+  bool has_bind_id = false;  // it is the end of a flow too
 };
 
 void ChromeParser::feed(Text piece) {
@@ -173,7 +174,7 @@ const char* ChromeParser::key(const char* p, const char* end) {
     return p + 1;
   }
   const char* value = p;
-  if (!(p = skip_value(p, end))) return nullptr;
+  if (!(p = skip_value<kDeepestDocument>(p, end))) return nullptr;
   if (!metadata.empty()) metadata += ',';
   metadata.append(text).append(":").append(value, static_cast<size_t>(p - value));
   first_ = false;
@@ -220,6 +221,8 @@ const char* ChromeParser::event(const char* p, const char* end) {
       e.bind = value;
     else if (key == "\"args\"")
       e.args = value;
+    else if (key == "\"bind_id\"")
+      e.has_bind_id = true;
   });
   if (!next) return nullptr;
   ++events, odd_commas += odd, first_ = false;
@@ -230,7 +233,7 @@ const char* ChromeParser::event(const char* p, const char* end) {
 void ChromeParser::take(const Event& e, Text text) {
   args_.clear();
   bool has_args = !e.args.empty() && e.args != "null";
-  bool plain = e.phase.size() == 3 && (!has_args || e.args[0] == '{');
+  bool plain = e.phase.size() == 3 && !e.has_bind_id && (!has_args || e.args[0] == '{');
   if (plain && has_args)
     members(e.args.data(), e.args.data() + e.args.size(),
             [this](Text key, Text value) { args_.emplace_back(key, value); });
@@ -286,12 +289,14 @@ bool ChromeParser::take_instant(const Event& e) {
 
 bool ChromeParser::take_counter(const Event& e) {
   int64_t time;
-  if (!e.id.empty() || e.args.empty() || !nanoseconds(e.time, time)) return false;
+  if (!e.id.empty() || args_.empty() || !nanoseconds(e.time, time)) return false;
+  int64_t word = 0;
+  for (const auto& arg : args_) {
+    ParsedKind kind = parse(arg.second, word);
+    if (kind != ParsedKind::kInt && kind != ParsedKind::kFloat) return false;
+  }
   for (auto [key, value] : args_) {
-    int64_t word = 0;
     ParsedKind kind = parse(value, word);
-    if (kind == ParsedKind::kText && !is_no_number(value) && (value[0] == '-' || is_digit(value[0]))) return false;
-    if (kind != ParsedKind::kInt && kind != ParsedKind::kFloat) continue;
     counters.time.push_back(time), counters.thread.push_back(thread(e, threads));
     counters.name.push_back(text_or_none(e.name)), counters.series.push_back(texts.id(key));
     counters.value.push_back(kind == ParsedKind::kInt ? static_cast<double>(word) : std::bit_cast<double>(word));

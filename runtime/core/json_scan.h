@@ -72,10 +72,13 @@ inline const char* skip_no_number(const char* p, const char* end) {
   return p;
 }
 
-constexpr size_t kDeepest = 200;  // lists and objects in each other; whoever parses these again uses a stack
+// Lists and objects in each other: whoever parses these again uses a stack. Trees of calls, which some documents are,
+// may be deeper than what an event holds.
+constexpr size_t kDeepest = 200, kDeepestDocument = 1000;
 
-inline const char* skip_nested(const char* p, const char* end) {
-  std::bitset<kDeepest> is_list;  // by depth
+template <size_t Deepest>
+const char* skip_nested(const char* p, const char* end) {
+  std::bitset<Deepest> is_list;  // by depth
   size_t depth = 0;
   while (p < end) {
     char c = *p;
@@ -85,7 +88,7 @@ inline const char* skip_nested(const char* p, const char* end) {
     }
     ++p;
     if (c == '[' || c == '{') {
-      if (depth == kDeepest) throw NotJson();
+      if (depth == Deepest) throw NotJson();
       is_list[depth++] = c == '[';
     }
     if (c == ']' || c == '}') {
@@ -96,13 +99,14 @@ inline const char* skip_nested(const char* p, const char* end) {
   return nullptr;
 }
 
-inline const char* skip_value(const char* p, const char* end) {
+template <size_t Deepest = kDeepest>
+const char* skip_value(const char* p, const char* end) {
   switch (*p) {
     case '"':
       return skip_string(p, end);
     case '{':
     case '[':
-      return skip_nested(p, end);
+      return skip_nested<Deepest>(p, end);
     case 't':
       return skip_word(p, end, "true");
     case 'f':

@@ -89,7 +89,7 @@ def test_several_ranks_in_one_file() -> None:
 
 def test_every_kind_makes_whole_sentences() -> None:
     facts = dict.fromkeys(
-        ("at", "why", "excerpt", "tool", "gap", "share", "unit", "spread", "within", "collectives"), "x"
+        ("at", "why", "excerpt", "tool", "gap", "share", "unit", "spread", "within", "collectives", "archive"), "x"
     )
     for kind, (severity, _, advice) in KINDS.items():
         for count in (1, 2000):

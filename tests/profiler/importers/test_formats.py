@@ -113,6 +113,24 @@ def test_a_pyinstrument_tree() -> None:
     assert kinds(found) == {"sums": 1}
 
 
+def test_a_pyinstrument_tree_as_deep_as_recursive_programs_are() -> None:
+    frame: dict[str, Any] = {"function": "leaf", "time": 0.001}
+    for depth in range(300):
+        frame = {"function": f"f {depth}", "time": 0.001, "children": [frame]}
+    trace = load({"sample_count": 1, "root_frame": frame}).trace
+    assert len(trace.slices) == 301
+    assert trace.slices.depth.max() == 300
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), 1e300])
+def test_times_of_profiles_that_are_out_of_reach(value: float) -> None:
+    evented = {"type": "evented", "unit": "seconds", "startValue": value,
+               "events": [{"type": "O", "frame": 0, "at": value}]}  # fmt: skip
+    sampled = {"type": "sampled", "unit": "seconds", "samples": [[0]], "weights": [value]}
+    assert kinds(load(SPEEDSCOPE | {"profiles": [evented, sampled]})) == {"no-time": 2}
+    assert kinds(load({"start_time": value, "frame_records": [[["f"], value]]})) == {"no-time": 1}
+
+
 def test_odd_pyinstrument_files() -> None:
     assert slices(load({"sample_count": 1, "root_frame": {"function": "f", "time": 1e-9}}).trace) == [("f", 0, 1, 0)]
     thread = "worker\0<thread>\x00x\0y"

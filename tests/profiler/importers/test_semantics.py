@@ -242,3 +242,52 @@ def test_a_builder_puts_annotations_aside_as_a_reader_does() -> None:
     trace = builder.build()
     assert [trace.tracks[track].lane for track in trace.slices.track] == [1, 0]
     assert slices(trace) == [("step", 0, 10, 0), ("frame", 5, 10, 0)]
+
+
+def test_async_ids_are_of_all_processes_unless_they_are_local() -> None:
+    everywhere, local = {"cat": "c", "id2": {"global": "0x1"}}, {"cat": "c", "id2": {"local": "0x1"}}
+    plain = {"cat": "c", "id": "0x2"}
+    found = load([
+        b("g", 1, **everywhere) | {"ph": "b"}, e("g", 9, pid=2, **everywhere) | {"ph": "e"},
+        b("p", 1, **plain) | {"ph": "b"}, e("p", 8, pid=2, **plain) | {"ph": "e"},
+        b("l", 2, **local) | {"ph": "b"}, b("l", 3, pid=2, **local) | {"ph": "b"},
+        e("l", 4, **local) | {"ph": "e"}, e("l", 6, pid=2, **local) | {"ph": "e"},
+    ])  # fmt: skip
+    assert spans(found) == [("g", 1, 9), ("p", 1, 8), ("l", 2, 4), ("l", 3, 6)]
+    assert [found.trace.tracks[track].pid for track in found.trace.slices.track] == [1, 1, 1, 2]
+    assert kinds(found) == {}
+
+
+def test_async_events_of_different_scopes_are_different_ones() -> None:
+    one, other = ({"cat": "c", "id": 1, "scope": scope} for scope in ("one", "other"))
+    found = load([event("b", "f", 1, **one), event("b", "f", 2, **other), event("e", "f", 3, **one),
+                  event("e", "f", 5, **other)])  # fmt: skip
+    assert spans(found) == [("f", 1, 3), ("f", 2, 5)]
+    assert [found.trace.tracks[track].lane for track in found.trace.slices.track] == [0, 0]
+
+
+def test_slices_that_say_which_flows_they_are_part_of() -> None:
+    found = load([
+        event("X", "a", 0, dur=5, bind_id="0x1", flow_out=True),
+        event("X", "outer", 10, dur=5), event("X", "b", 10, dur=4, bind_id="0x1", flow_in=True, flow_out=True),
+        event("X", "c", 20, dur=5, bind_id="0x1", flow_in=True), event("X", "no way", 30, dur=5, bind_id="0x1"),
+    ])  # fmt: skip
+    flows = found.trace.flows
+    arrows = list(zip(found.trace.name_of(flows.source), found.trace.name_of(flows.target), strict=True))
+    assert arrows == [("a", "b"), ("b", "c")]
+    assert kinds(found) == {}
+
+
+def test_values_of_counters_that_are_text_or_beyond_an_int() -> None:
+    found = load([event("C", "c", 1, args={"a": 1, "b": "2.5", "big": 10**20}), event("C", "c", 2, args={"a": 3})])
+    told = {name: found.trace.counter(f"c {name}")[1].tolist() for name in ("a", "b", "big")}
+    assert told == {"a": [1.0, 3.0], "b": [2.5], "big": [1e20]}
+    assert kinds(found) == {}
+
+
+def test_values_of_counters_that_are_no_numbers() -> None:
+    values = {"a": 1, "b": None, "c": "x", "d": 10**400, "e": "1e999", "f": True, "g": [1]}
+    found = load([event("C", "c", 1, args=values)])
+    assert found.trace.counter("c a")[1].tolist() == [1.0]
+    assert (len(found.trace.counters), kinds(found)) == (1, {"no-value": 6})
+    assert found.findings[0].examples[0] == "'b' of 'c' (event 1)"

@@ -12,7 +12,7 @@ import pytest
 import zstandard
 
 from perflab.profiler import TraceFormatError, importers
-from perflab.profiler.importers import Import, container
+from perflab.profiler.importers import Import, compressed
 
 SAMPLES = Path(__file__).parents[2] / "data" / "traces"
 
@@ -110,7 +110,7 @@ def test_words_that_are_no_numbers(word: str) -> None:
     assert names(found) == ["a"]
     assert found.trace.args_of(0) == {"v": None, "w": [None]}
     assert len(found.trace.counters) == 0
-    assert kinds(found) == {"no-time": 1, "not-a-number": 1}
+    assert kinds(found) == {"no-time": 1, "not-a-number": 1, "no-value": 1}
 
 
 def test_raw_control_bytes_and_bytes_that_are_no_text() -> None:
@@ -168,6 +168,14 @@ def test_damage_in_the_middle_keeps_what_came_before() -> None:
 def test_items_that_are_no_events() -> None:
     found = load([event("X", "a", 1, dur=1), 7, None, {"ph": 3}, {"name": "?"}, {}])
     assert kinds(found) == {"unknown-event": 4}
+
+
+def test_metadata_that_is_nested_too_deeply_is_left_out() -> None:
+    deep: Any = 0
+    for _ in range(400):
+        deep = [deep]
+    found = load({"traceEvents": [event("X", dur=1)], "deep": deep, "n": 1}, mask=True)
+    assert (found.trace.metadata, kinds(found)) == ({"n": 1}, {"not-json": 1})
 
 
 def test_metadata_of_any_kind() -> None:
@@ -259,8 +267,8 @@ def test_a_bomb_is_refused(kind: str) -> None:
 
 def test_a_bomb_of_zstd_never_comes_whole() -> None:
     data = zstandard.compress(bytes(256 << 20))
-    assert len(data) < container.PIECE  # it is one piece of the file
-    sizes = [len(out) for out in container._zstd().unpack(data)]
+    assert len(data) < compressed.PIECE  # it is one piece of the file
+    sizes = [len(out) for out in compressed.Zstd().unpack(data)]
     assert sum(sizes) == 256 << 20
     assert max(sizes) <= 32 << 20
 
