@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, make_url, select
+from sqlalchemy import Connection, Engine, Executable, create_engine, event, func, inspect, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError
 
 from . import migrations
@@ -82,15 +82,27 @@ def _shown(url: str) -> str:
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """A transaction that reads."""
-    with engine.connect() as connection, connection.begin():
+    with _connect(engine, autocommit=True) as connection, connection.begin():
         yield connection
 
 
 @contextmanager
 def writing(engine: Engine) -> Iterator[Connection]:
     """A transaction that writes; raises LabRefused."""
+    with _written(engine) as connection:
+        yield connection
+
+
+def write_one(engine: Engine, statement: Executable) -> None:
+    """A statement that is a transaction of its own; raises LabRefused."""
+    with _written(engine, autocommit=True) as connection:
+        connection.execute(statement)
+
+
+@contextmanager
+def _written(engine: Engine, *, autocommit: bool = False) -> Iterator[Connection]:
     try:
-        with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        with _connect(engine, autocommit=autocommit, writes=True) as connection, connection.begin():
             yield connection
     except OperationalError as error:
         raise LabRefused(
@@ -98,10 +110,19 @@ def writing(engine: Engine) -> Iterator[Connection]:
         ) from error
 
 
+def _connect(engine: Engine, *, autocommit: bool, **options: bool) -> Connection:
+    """Where each statement sees what was committed before it, a transaction around what reads, or around one statement,
+    is two questions more and nothing else: PostgreSQL is asked without. SQLite gets its BEGIN all the same."""
+    connection = engine.connect().execution_options(**options)
+    if autocommit and engine.dialect.name == "postgresql":
+        connection.execution_options(isolation_level="AUTOCOMMIT")
+    return connection
+
+
 def share_files(connection: Connection) -> None:
     """Hold, to the end of a transaction that writes, what files the lab has; several may at once."""
     if connection.dialect.name == "postgresql":  # SQLite has one writer
-        connection.execute(select(func.pg_advisory_xact_lock_shared(_FILES)))
+        connection.execute(_SHARE_FILES)
 
 
 def own_files(connection: Connection) -> None:
@@ -142,6 +163,7 @@ def _begin_sqlite(connection: Connection) -> None:
 # Any number that other programs in a PostgreSQL database are not likely to lock.
 _MIGRATING = 0x7065_7266_6C61_62
 _FILES = _MIGRATING + 1
+_SHARE_FILES = select(func.pg_advisory_xact_lock_shared(_FILES))
 
 
 def _bring_up_to_date(engine: Engine, create: bool) -> None:

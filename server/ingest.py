@@ -1,8 +1,9 @@
 """From an uploaded file to rows and a kept blob: all of it, or nothing."""
 
+import contextlib
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, BinaryIO
 
@@ -34,19 +35,32 @@ def ingest(store: Store, blobs: Blobs, stream: BinaryIO, label: Label) -> Upload
     Raises Refused when the file is neither a trace nor a benchmark file, or when its project or commit is unknown, and
     LabRefused when the lab cannot write. Nothing is written then.
     """
-    label = dataclasses.replace(label, name=_shown(label.name))
+    with arrived(blobs, stream, label) as staged:
+        return ingest_staged(store, blobs, staged, label)
+
+
+@contextlib.contextmanager
+def arrived(blobs: Blobs, stream: BinaryIO, label: Label) -> Iterator[Staged]:
+    """A file on its way into the lab, until the block ends; raises LabRefused where the lab cannot write."""
     try:
         with blobs.stage(stream) as staged:
-            arrival, trace = _read(staged, label, store.register.masks)
-            upload = store.add(arrival, lambda: blobs.keep(staged))
-            if trace is not None:
-                derived = arrival.sha256 if arrival.masked else f"{arrival.sha256}{UNMASKED}"
-                blobs.keep_derived(derived, lambda file: columns_file.save(trace, file))
-            return upload
+            yield staged
     except OSError as error:
         raise LabRefused(
-            f"the lab cannot keep {label.name} ({error.strerror or error}); look at its disk and rights, then try again"
+            f"the lab cannot keep {_shown(label.name)} ({error.strerror or error}); look at its disk and rights, "
+            "then try again"
         ) from error
+
+
+def ingest_staged(store: Store, blobs: Blobs, staged: Staged, label: Label) -> Upload:
+    """As `ingest`, of a file that has arrived."""
+    label = dataclasses.replace(label, name=_shown(label.name))
+    arrival, trace = _read(staged, label, store.register.masks)
+    upload = store.add(arrival, lambda: blobs.keep(staged))
+    if trace is not None:
+        derived = arrival.sha256 if arrival.masked else f"{arrival.sha256}{UNMASKED}"
+        blobs.keep_derived(derived, lambda file: columns_file.save(trace, file))
+    return upload
 
 
 def machine_json(machine: Machine) -> str:

@@ -7,7 +7,7 @@ from perflab.benchmarks import formats
 
 from .blobs import Blobs
 from .errors import Busy, Refused
-from .ingest import ingest
+from .ingest import arrived, ingest_staged
 from .schema import Label, Upload
 from .store import Store
 
@@ -21,10 +21,9 @@ def upload_queued(store: Store, blobs: Blobs, stream: BinaryIO, label: Label) ->
     Raises what `ingest` does, and Busy where it takes too long. The trace is kept then, and read as soon as a worker
     comes to it: whoever sends it again joins the job that there is.
     """
-    with blobs.stage(stream) as staged:
+    with arrived(blobs, stream, label) as staged:
         if staged.size == 0 or formats.holds_results(staged.path):
-            with open(staged.path, "rb") as file:
-                return ingest(store, blobs, file, label)
+            return ingest_staged(store, blobs, staged, label)
         job = store.jobs.add(staged.sha256, label, lambda: blobs.keep(staged))
     pause = FIRST_LOOK_S
     end = time.monotonic() + LONGEST_WAIT_S

@@ -25,7 +25,7 @@ class Needs:
     def __str__(self) -> str:
         return "none" if self.scope is None else f"{self.scope}{', of all projects' if self.of_lab else ''}"
 
-    def __call__(self, request: Request) -> None:
+    async def __call__(self, request: Request) -> None:
         if self.scope is None:
             return
         request.state.needs = self.scope

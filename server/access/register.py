@@ -7,11 +7,13 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine, Row, Table, and_, delete, insert, or_, select, update
 
 from .. import tables as t
-from ..database import reading, writing
+from ..database import reading, write_one, writing
 from ..errors import NotFound, Refused
 from . import secret
 from .entries import Entry, Masking, NewShare, NewToken, Share, Token, TokenOrder
 from .scopes import Scope
+
+_MASKING = select(t.masking)
 
 T = TypeVar("T", Token, Share, Entry)
 # A token's last use is written down no more often than this: it costs a write.
@@ -141,7 +143,7 @@ class Register:
     def masking(self) -> list[Masking]:
         """The lab's rule, then those of projects by name."""
         with reading(self._engine) as connection:
-            kept = {row.project: row.masked for row in connection.execute(select(t.masking))}
+            kept = {row.project: row.masked for row in connection.execute(_MASKING)}
         of_lab = kept.pop("", True)
         return [
             Masking(project=None, masked=of_lab),
@@ -160,10 +162,9 @@ class Register:
 
     def record(self, who: str, action: str, detail: str, address: str = "") -> None:
         """Write down what somebody did, or was refused."""
-        with writing(self._engine) as connection:
-            connection.execute(
-                insert(t.audit).values(at=_now(), who=who, action=action, detail=detail, address=address)
-            )
+        write_one(
+            self._engine, insert(t.audit).values(at=_now(), who=who, action=action, detail=detail, address=address)
+        )
 
     def entries(self, limit: int = 100, before: int | None = None) -> list[Entry]:
         """What was written down, the newest first; only what stands before the entry of a number, where it is given."""

@@ -28,7 +28,10 @@ STRANGERS: Responses = {
 }
 
 
-def _lab(request: Request) -> LocalLab:
+# Asynchronous, though they wait for nothing: FastAPI calls others in a thread, each in turn.
+
+
+async def _lab(request: Request) -> LocalLab:
     lab: LocalLab = request.app.state.lab
     caller = caller_of(request)
     if caller.shared:
@@ -37,17 +40,17 @@ def _lab(request: Request) -> LocalLab:
     return lab if caller.project is None else NarrowedLab(lab, caller.project)
 
 
-def _register(request: Request) -> Register:
+async def _register(request: Request) -> Register:
     register: Register = request.app.state.register
     return register
 
 
-def _limits(request: Request) -> Limits:
+async def _limits(request: Request) -> Limits:
     limits: Limits = request.app.state.limits
     return limits
 
 
-def _keeping(request: Request) -> Keeping:
+async def _keeping(request: Request) -> Keeping:
     keeping: Keeping = request.app.state.keeping
     return keeping
 
@@ -58,7 +61,7 @@ KeepingOf = Annotated[Keeping, Depends(_keeping)]
 LimitsOf = Annotated[Limits, Depends(_limits)]
 
 
-def _glances(request: Request) -> Glances:
+async def _glances(request: Request) -> Glances:
     glances: Glances = request.app.state.glances
     project = caller_of(request).project
     return glances if project is None else NarrowedGlances(glances, project)

@@ -64,10 +64,14 @@ def test_a_server_serves_a_lab_until_it_is_interrupted(perflab: Perflab, files: 
     assert Path("served/lab.sqlite").exists()
 
 
+def children(pid: int) -> set[int]:
+    return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+
+
 def servers(pid: int) -> set[int]:
-    """The processes that serve for another; Python has one more, which tracks what they share."""
-    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return {int(child) for child in found if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()}
+    """The processes that serve for another: children of the one that it forks them from."""
+    forks = [pid for pid in children(pid) if b"forkserver" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return {child for fork in forks for child in children(fork)}
 
 
 def test_processes_share_the_work_and_one_that_is_killed_is_replaced(files: Files, team: Settings) -> None:
