@@ -1,5 +1,4 @@
 // Sorts a table by the column whose heading is pressed, filters one by the text of its rows, submits a form on choice.
-<<<<<<< HEAD
 // The order and the filters stand in the address, so that others see the table as it is seen here.
 
 const SORTABLE = "table.sortable";
@@ -12,9 +11,6 @@ function keep(name, value) {
 }
 
 const kept = (name) => new URLSearchParams(window.location.search).get(name);
-=======
-// Order and filter stand in the address.
->>>>>>> 4af5649 (Tables keep order and filter in the address; axes and labels that can be read)
 
 function key(row, column) {
   const cell = row.cells[column];
@@ -26,23 +22,18 @@ function compare(left, right) {
   return Number.isNaN(difference) ? left.localeCompare(right) : difference;
 }
 
-<<<<<<< HEAD
 function sort(heading, order) {
-=======
-function order(heading, direction) {
->>>>>>> 4af5649 (Tables keep order and filter in the address; axes and labels that can be read)
   const table = heading.closest("table");
   const body = table.tBodies[0];
   for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-  heading.setAttribute("aria-sort", direction);
-  const sign = direction === "ascending" ? 1 : -1;
+  heading.setAttribute("aria-sort", order);
+  const sign = order === "ascending" ? 1 : -1;
   const rows = [...body.rows].map((row) => [key(row, heading.cellIndex), row]);
   // Rows without a value stay last, whichever way the others go.
   rows.sort(([a], [b]) => (a === "" || b === "" ? (a === "") - (b === "") : sign * compare(a, b)));
   body.append(...rows.map(([, row]) => row));
 }
 
-<<<<<<< HEAD
 // The order of a table that the page came with is `sort`, those of the tables after the first are `sort-2` and so on: the
 // heading, with a minus before it where the largest come first.
 const orders = new Map(
@@ -66,28 +57,6 @@ for (const [table, name] of orders) {
   const buttons = [...table.tHead.querySelectorAll("button")];
   const button = buttons.find(({ textContent }) => textContent === (isUp ? told : told.slice(1)));
   if (button) sort(button.closest("th"), isUp ? "ascending" : "descending");
-=======
-const turned = { ascending: "descending", descending: "ascending" };
-
-document.addEventListener("click", ({ target }) => {
-  if (!target.matches("table.sortable thead button")) return;
-  const heading = target.closest("th");
-  const first = heading.classList.contains("num") ? "descending" : "ascending";
-  order(heading, turned[heading.getAttribute("aria-sort")] ?? first);
-  const { id } = heading.closest("table");
-  if (id) keep({ name: `${id}-sort`, value: told(heading) });
-});
-
-// How a table is sorted, as its address says it: "calls", or "-calls" where the largest come first.
-function told(heading) {
-  return `${heading.getAttribute("aria-sort") === "descending" ? "-" : ""}${heading.textContent.trim()}`;
-}
-
-for (const table of document.querySelectorAll("table.sortable[id]")) {
-  const wanted = new URLSearchParams(window.location.search).get(`${table.id}-sort`) ?? "";
-  const heading = [...table.tHead.rows[0].cells].find(({ textContent }) => textContent.trim() === wanted.replace(/^-/, ""));
-  if (heading) order(heading, wanted.startsWith("-") ? "descending" : "ascending");
->>>>>>> 4af5649 (Tables keep order and filter in the address; axes and labels that can be read)
 }
 
 // The controls of a table: a text that its rows have, and what an attribute of theirs says.
@@ -103,15 +72,9 @@ function filter(table) {
 
 for (const control of document.querySelectorAll("[data-table]")) {
   const table = document.getElementById(control.dataset.table);
-<<<<<<< HEAD
   const told = control.name && kept(control.name);
   if (told) {
     control.value = told;
-=======
-  const wanted = control.name && new URLSearchParams(window.location.search).get(control.name);
-  if (wanted) {
-    control.value = wanted;
->>>>>>> 4af5649 (Tables keep order and filter in the address; axes and labels that can be read)
     filter(table);
   }
   control.addEventListener("input", () => {
