@@ -57,15 +57,23 @@ def compare_stats(diff: TraceDiff) -> list[Stat]:
     return [
         _pair("step time", step, diff.head_step_ns, units.duration, NOTICEABLE * step),
         _pair("ops a step", base_ops, head_ops, units.whole, 0),
-        _pair("peak memory", peak, diff.peak_bytes_head, units.size, NOTICEABLE * peak),
+        _recorded("peak memory", peak, diff.peak_bytes_head, units.size),
         _pair("waiting for the GIL", *waits, units.duration, NOTICEABLE * step),
     ]
+
+
+def _recorded(label: str, base: float, head: float, words: units.Words) -> Stat:
+    """What a trace may lack, and then has none of."""
+    if bool(base) == bool(head):
+        return _pair(label, base, head, words, NOTICEABLE * base)
+    value = " → ".join(words(side) if side else units.NONE for side in (base, head))
+    return Stat(label, value, f"{'head' if base else 'base'} did not record it")
 
 
 def _pair(label: str, base: float, head: float, words: units.Words, noticeable: float) -> Stat:
     value = f"{words(base)} → {words(head)}"
     if words(base) == words(head):
-        return Stat(label, words(head), "no difference")
+        return Stat(label, words(head), "no difference" if head else "none recorded")
     tone = "" if abs(head - base) < noticeable else "worse" if head > base else "better"
     change = f"{units.signed(words(head - base))}, {units.change(base, head)}" if base else units.signed(words(head))
     return Stat(label, value, change, tone)

@@ -1,6 +1,7 @@
 """What the page of a comparison is given: two commits, runs, machines or traces."""
 
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -262,13 +263,14 @@ def _around(run: Run, metadata: Mapping[str, Any] | None) -> dict[str, str]:
 
 
 def _scalars(name: str, value: Any) -> dict[str, str]:
-    """A fact of a trace; of objects, their scalars, and of devices, the name of each."""
+    """A fact of a trace; of objects, their scalars, and of devices, how many there are of each name."""
     if isinstance(value, str | int | float):
         return {name: str(value)}
     if name == "versions" and isinstance(value, Mapping):
         return {f"{key} version": str(version) for key, version in value.items()}
     if name == "deviceProperties" and isinstance(value, Sequence):
-        return {"devices": ", ".join(str(device.get("name", "")) for device in value if isinstance(device, Mapping))}
+        names = Counter(str(device.get("name", "")) for device in value if isinstance(device, Mapping))
+        return {"devices": ", ".join(f"{count} {name}" if count > 1 else name for name, count in names.items())}
     return {}
 
 

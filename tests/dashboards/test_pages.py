@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from perflab.dashboards import pages
+from perflab.dashboards import headline, pages
 from perflab.dashboards.assets import address, assets
 from perflab.dashboards.views import CompareView, Fact, RunRow, RunsView, Side
-from perflab.profiler.analysis.diff import diff
+from perflab.profiler.analysis.diff import TraceDiff, diff
 from perflab.profiler.trace import Trace
 
 MakeTrace = Callable[..., Trace]
@@ -61,3 +61,16 @@ def test_assets_are_there_and_named_by_content() -> None:
     assert re.fullmatch(r"/static/[0-9a-f]{12}/perflab\.css", address("perflab.css"))
     # A module's imports are relative to its own address, so all of ours have one version.
     assert address("timeline/main.js").split("/")[2] == address("table.js").split("/")[2]
+
+
+def test_a_comparison_says_which_side_did_not_record_memory() -> None:
+    peaks = {}
+    for base, head in ((0, 2**20), (2**20, 0), (0, 0), (2**20, 2**21)):
+        stats = {stat.label: stat for stat in headline.compare_stats(TraceDiff(9, 9, (), base, head, 0, 0, ()))}
+        peaks[base, head] = (stats["peak memory"].value, stats["peak memory"].note, stats["peak memory"].tone)
+    assert list(peaks.values()) == [
+        ("– → 1.00 MiB", "base did not record it", ""),
+        ("1.00 MiB → –", "head did not record it", ""),
+        ("0 B", "none recorded", ""),
+        ("1.00 MiB → 2.00 MiB", "+1.00 MiB, +100 %", "worse"),
+    ]

@@ -1,6 +1,7 @@
 """What can be compared: commits, runs, machines and traces, each with its like."""
 
 import io
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -34,8 +35,8 @@ def lab(tmp_path: Path) -> Iterator[LocalLab]:
             runs.append(replace(run, machine=OTHER, created=run.created + timedelta(minutes=1), results=tuple(slower)))
         for one in runs:
             lab.upload_stream(io.BytesIO(one.to_json().encode()), Label(name="run.json"))
-    for device, duration in (("A100", 5), ("H100", 3)):
-        told = f', "deviceProperties": [{{"name": "{device}"}}]'
+    for device, count, duration in (("A100", 1, 5), ("H100", 8, 3)):
+        told = f', "deviceProperties": {json.dumps([{"name": device}] * count)}'
         label = Label(name=f"{device}.json", said=Origin(project="traces", commit="0" * 40))
         lab.upload_stream(io.BytesIO((TRACE % (duration, told)).encode()), label)
     yield lab
@@ -72,7 +73,7 @@ def test_traces_of_no_commit_are_named_by_their_files(lab: LocalLab) -> None:
     view = comparison(lab, Glances(lab), "trace:1", "trace:2", None)
     assert (view.base.title, view.head.title) == ("A100.json", "H100.json")
     assert view.diff is not None and view.diff.step_ns == -2_000
-    assert view.warnings == ["The traces are of different devices (A100; H100): no change of the code."]
+    assert view.warnings == ["The traces are of different devices (8 H100; A100): no change of the code."]
 
 
 @pytest.mark.parametrize(("base", "head"), [("run:1", "trace:1"), ("abcdef0", "run:1"), ("run:1", "")])
