@@ -69,10 +69,10 @@ void update_on_device(const char* name, const ParameterLists& lists, const Optio
 // Runs the step with these options, which changes all of these arrays but the gradients: in the trace under this name,
 // and without the GIL where it is long.
 template <class Options>
-void update(const char* name, const ParameterLists& lists, const Options& options) {
+void update(Interned& name, const ParameterLists& lists, const Options& options) {
   int64_t t0 = is_recording() ? ticks() : 0;
   if (!lists[0].empty() && lists[0][0]->device) {
-    update_on_device(name, lists, options);
+    update_on_device(name.text(), lists, options);
   } else {
     LateGil gil;
     if (elements_of(lists) > 1 << 18 && release_gil) release_gil();
@@ -83,22 +83,25 @@ void update(const char* name, const ParameterLists& lists, const Options& option
       if (k != 1 && a->storage) a->storage->version.fetch_add(1, std::memory_order_relaxed);
   if (!t0) return;
   int64_t t2 = ticks();
-  uint32_t id = intern(name);
+  uint32_t id = name.id();
   Event& e = next_event();
   e = Event{};
   e.t0 = t0, e.t2 = t2, e.name = id, e.scope = current_scope, e.kind = EventKind::kComposite;
 }
 
+constinit Interned sgd_step{"sgd_step"}, adam_step{"adam_step"}, adamw_step{"adamw_step"}, rmsprop_step{"rmsprop_step"},
+    adagrad_step{"adagrad_step"}, unscale{"unscale"};
+
 void sgd(nb::list tensors, double lr, double momentum, double dampening, double weight_decay, bool nesterov,
          bool maximize, bool first) {
   auto lists = lists_of(tensors, 2, 3);
-  update("sgd_step", lists, SgdOptions{lr, momentum, dampening, weight_decay, nesterov, maximize, first});
+  update(sgd_step, lists, SgdOptions{lr, momentum, dampening, weight_decay, nesterov, maximize, first});
 }
 
 void adam(nb::list tensors, int64_t step, double lr, double beta1, double beta2, double eps, double weight_decay,
           bool maximize, bool decoupled) {
   auto lists = lists_of(tensors, 4, 5);
-  update(decoupled ? "adamw_step" : "adam_step", lists,
+  update(decoupled ? adamw_step : adam_step, lists,
          AdamOptions{lr, beta1, beta2, eps, weight_decay, step, maximize, decoupled});
 }
 
@@ -106,18 +109,18 @@ void rmsprop(nb::list tensors, double lr, double alpha, double eps, double weigh
              bool maximize) {
   size_t count = 3 + size_t{momentum != 0} + size_t{centered};
   auto lists = lists_of(tensors, count, count);
-  update("rmsprop_step", lists, RmspropOptions{lr, alpha, eps, weight_decay, momentum, centered, maximize});
+  update(rmsprop_step, lists, RmspropOptions{lr, alpha, eps, weight_decay, momentum, centered, maximize});
 }
 
 void adagrad(nb::list tensors, double lr, double eps, double weight_decay, bool maximize) {
   auto lists = lists_of(tensors, 3, 3);
-  update("adagrad_step", lists, AdagradOptions{lr, eps, weight_decay, maximize});
+  update(adagrad_step, lists, AdagradOptions{lr, eps, weight_decay, maximize});
 }
 
 bool unscale_gradients(nb::list grads, double factor) {
   ParameterLists lists{arrays(grads)};
   auto found = std::make_shared<bool>(false);
-  update("unscale", lists, UnscaleOptions{factor, found});
+  update(unscale, lists, UnscaleOptions{factor, found});
   if (!lists[0].empty() && lists[0][0]->device) device(lists[0][0]->device).synchronize();
   return *found;
 }

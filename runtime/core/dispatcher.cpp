@@ -9,6 +9,7 @@
 #include "out_of_memory.h"
 #include "recorder.h"
 #include "shapes.h"
+#include "stamp.h"
 
 namespace perflab {
 
@@ -102,8 +103,10 @@ namespace {
 }  // namespace
 
 void infer(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Array* out, int nout) {
-  if (!op.infer) [[unlikely]]
+  if (!op.infer) [[unlikely]] {
+    SharedStamps::end();
     return infer_python(op, in, nin, attrs, out, nout);
+  }
   DType d = result_of(op, computed, attrs);
   try {
     op.infer(in, nin, attrs, out, nout);
@@ -173,6 +176,7 @@ void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, A
   Kernel kernel = op.kernel(computed);
   if (!kernel) [[unlikely]] {
     if (op.is_native(computed)) return compute_wide(op, in, nin, attrs, out, nout);
+    SharedStamps::end();
     return run_python_kernel(op, in, nin, attrs, out, nout);
   }
   if (engine_may_release && !without_gil && takes_long(op, in, nin, out[0])) [[unlikely]]
@@ -186,7 +190,7 @@ void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, A
 
 [[gnu::noinline]] void record_op(const Op& op, uint16_t backend, In in, int nin, const Array* out, bool allocated,
                                  int64_t t0, int64_t t1, uint64_t sequence) {
-  int64_t t2 = ticks();
+  int64_t t2 = stamp();
   uint32_t shapes = intern_shapes(in, nin);
   Event& e = next_event();
   e.t0 = t0, e.t1 = t1, e.t2 = t2, e.kind = EventKind::kOp;
@@ -195,10 +199,14 @@ void compute(const Op& op, DType computed, In in, int nin, const Attrs& attrs, A
   e.address = reinterpret_cast<uint64_t>(out->storage ? out->storage->data : nullptr),
   e.bytes = out->storage ? out->storage->bytes : 0;
   e.shapes = shapes, e.scope = current_scope;
-  if (stack_of_thread) [[unlikely]]
+  if (stack_of_thread) [[unlikely]] {
     record_stack(t0);
-  if (sample_is_due.load(std::memory_order_relaxed)) [[unlikely]]
+    SharedStamps::end();
+  }
+  if (sample_is_due.load(std::memory_order_relaxed)) [[unlikely]] {
     take_sample();
+    SharedStamps::end();
+  }
 }
 
 namespace {
@@ -208,10 +216,10 @@ uint16_t backend_of(const Op& op, DType computed) { return op.is_native(computed
 void run_typed(const Op& op, DType computed, In in, int nin, const Attrs& attrs, Array* out, int nout, bool donate,
                uint64_t sequence) {
   if (is_recording()) [[unlikely]] {
-    int64_t t0 = ticks();
+    int64_t t0 = last_stamp();
     bool work = prepare(op, computed, in, nin, attrs, out, nout, donate, true);
     bool allocated = work && !(donate && out[0].data == in[0]->data);
-    int64_t t1 = work ? ticks() : 0;
+    int64_t t1 = work ? stamp() : 0;
     if (work) compute(op, computed, in, nin, attrs, out, nout);
     return record_op(op, work ? backend_of(op, computed) : uint16_t{kView}, in, nin, out, allocated, t0, t1, sequence);
   }
@@ -258,7 +266,7 @@ int count_outputs(const Op& op, In in, int nin, const Attrs& attrs) {
 
 void run(const Op& op, In in, int nin, const Attrs& attrs, Array* out, int nout, bool donate, uint64_t sequence) {
   if (on_device(in, nin)) [[unlikely]]
-    return run_on_device(op, in, nin, attrs, out, nout, donate, sequence);
+    return SharedStamps::end(), run_on_device(op, in, nin, attrs, out, nout, donate, sequence);
   DType computed = computation_of(op, in, nin, attrs);
   if (needs_cast(op, in, nin, computed)) [[unlikely]] {
     std::vector<Array> made;

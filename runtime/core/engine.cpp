@@ -2,6 +2,7 @@
 #include "device.h"
 #include "pass.h"
 #include "shapes.h"
+#include "stamp.h"
 
 namespace perflab {
 
@@ -111,6 +112,7 @@ void run_program(Node* n, std::span<Array> cts, std::span<Array> outs, bool keep
   for (const Array& c : p.constants) at[slot++] = const_cast<Array*>(&c);
   auto owned = [&](int s) { return s < n->nout || s >= p.first_temporary; };
   std::vector<const Array*> many;
+  SharedStamps shared;
   for (const Call& c : p.calls) {
     run_call(c, n, at, c.donate && (!keep || owned(c.in[0])), many);
     for (uint16_t s : c.dead)

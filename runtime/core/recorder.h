@@ -24,6 +24,7 @@ struct EventLane {
 inline EventLane no_lane;
 inline constinit thread_local EventLane* event_lane = &no_lane;
 Event& next_event_slow();
+constexpr int kAhead = 4;  // events whose memory is fetched before they come
 
 // The slot to fill, at once: until its kind is set it is no event. A scratch slot when the limit is reached (counted as
 // dropped). Never throws.
@@ -33,6 +34,7 @@ inline Event& next_event() {
   if (e >= lane.end.load(std::memory_order_relaxed)) [[unlikely]]
     return next_event_slow();
   e->kind = EventKind{};
+  __builtin_prefetch(e + kAhead, 1);
   lane.at.store(e + 1, std::memory_order_release);
   return *e;
 }
@@ -64,6 +66,20 @@ void release_chunk(void* chunk) noexcept;
 
 uint32_t intern(const std::string& text);  // 0 is the empty string
 std::vector<std::string> interned();
+
+class Interned {  // a text that events have often
+ public:
+  constexpr explicit Interned(const char* text) : text_(text) {}
+  const char* text() const { return text_; }
+  uint32_t id() {
+    if (!id_.load(std::memory_order_relaxed)) id_.store(intern(text_), std::memory_order_relaxed);
+    return id_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  const char* text_;
+  std::atomic<uint32_t> id_{0};
+};
 
 inline constinit thread_local uint32_t current_scope = 0;  // interned module path of this thread
 

@@ -21,16 +21,16 @@ struct Entry {
 
 int64_t head(const Array& a) { return a.ndim | static_cast<int64_t>(a.dtype) << 8; }
 
-// Sums of products do not wait for each other; `same` decides, so the hash need not be strong. Its high bits are the
-// best.
+// `same` decides, so the hash need not be strong: of each input its number of elements and one size in the middle,
+// which a transposed one has not. Its high bits are the best.
 uint64_t hash_of(const Array* const* in, int n) {
-  constexpr uint64_t odd[kMaxDim] = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0xd6e8feb86659fd93,
-                                     0xc2b2ae3d27d4eb4f, 0x165667b19e3779f9, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53};
+  constexpr uint64_t odd[] = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb};
   uint64_t hash = static_cast<uint64_t>(n);
   for (int i = 0; i < n; ++i) {
-    uint64_t sum = static_cast<uint64_t>(head(*in[i]));
-    for (int k = 0; k < in[i]->ndim; ++k) sum += static_cast<uint64_t>(in[i]->shape[k]) * odd[k];
-    hash = (std::rotl(hash, 29) ^ sum) * odd[0];
+    const Array& a = *in[i];
+    const int64_t middle = a.ndim ? a.shape[a.ndim / 2] : 0;
+    const uint64_t sum = static_cast<uint64_t>(a.numel) * odd[1] + static_cast<uint64_t>(middle) * odd[2];
+    hash = (std::rotl(hash, 29) ^ (sum + static_cast<uint64_t>(head(a)))) * odd[0];
   }
   return hash;
 }
@@ -66,7 +66,8 @@ void log(ProcessFile& file, const Entry& entry) {
 
 // The lists that a thread met last, by their hash.
 struct Recent {
-  const Entry* entries[256] = {};
+  static constexpr int kBits = 10;
+  const Entry* entries[1 << kBits] = {};
 };
 thread_local Recent* recent = nullptr;
 thread_local bool ended = false;
@@ -110,7 +111,7 @@ uint32_t intern_shapes(const Array* const* in, int n) {
     ending.recent = std::make_unique<Recent>();
     recent = ending.recent.get();
   }
-  const Entry*& entry = recent->entries[hash >> 56];
+  const Entry*& entry = recent->entries[hash >> (64 - Recent::kBits)];
   if (!entry || entry->hash != hash || !same(*entry, in, n)) [[unlikely]]
     entry = &find(hash, in, n);
   return entry->id;

@@ -10,6 +10,7 @@
 #include "memory_use.h"
 #include "recorder.h"
 #include "size_classes.h"
+#include "stamp.h"
 
 namespace perflab {
 namespace {
@@ -29,7 +30,7 @@ LiveBytes& host_bytes() { return in_use; }
 
 void record_memory(EventKind kind, const Storage* s) {
   if (!is_recording()) return;
-  const int64_t now = ticks();
+  const int64_t now = kind == EventKind::kFree ? last_stamp() : stamp();
   Event& e = next_event();
   e = Event{};
   e.t0 = e.t2 = now;
@@ -50,7 +51,7 @@ void record_use(const Storage* s, MemoryUse use, uint32_t scope) {
   if (s->owner) return;  // somebody else's
   Event& e = next_event();
   e = Event{};
-  e.t0 = e.t2 = ticks();
+  e.t0 = e.t2 = stamp();
   e.kind = EventKind::kUse, e.flags = static_cast<uint16_t>(use | s->device << 8), e.scope = scope;
   e.address = reinterpret_cast<uint64_t>(s->data), e.bytes = s->bytes;
   if (s->device) e.t1 = static_cast<int64_t>(s->block->bytes);

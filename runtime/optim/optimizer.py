@@ -45,7 +45,7 @@ def _with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
         result = step(self, *args, **kwargs)
         for hook in list(self._post_hooks.values()):
             hook(self, args, kwargs)
-        if recording := recording_number():
+        if (recording := recording_number()) and self._told != (recording, len(self.state)):
             self._tell_memory(recording)
         return result
 
@@ -151,11 +151,8 @@ class Optimizer:
     # --- state
 
     def _tell_memory(self, recording: int) -> None:
-        """Tell the recorder once which memory is parameters, gradients and state."""
-        now = (recording, len(self.state))
-        if self._told == now:
-            return
-        self._told = now
+        """Tell the recorder which memory is parameters, gradients and state."""
+        self._told = recording, len(self.state)
         params = [p for group in self.param_groups for p in group["params"]]
         record_use(params, "parameter")
         record_use([p.grad for p in params], "gradient")

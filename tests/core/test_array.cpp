@@ -116,6 +116,9 @@ TEST(shapes_are_interned_by_value) {
   CHECK(id({&c, &b}) == ab);
   CHECK(id({&b, &a}) != ab && id({&a}) != ab && id({&d, &b}) != ab && id({&a, &b, &scalar}) != ab);
   CHECK(id({&scalar}) != id({&scalar, &scalar}));
+  Array turned = filled({4, 2, 3}), other = filled({3, 2, 4});  // of one hash
+  const uint32_t first = id({&turned});
+  CHECK(id({&other}) != first && id({&turned}) == first);
   auto all = interned_shapes();
   CHECK(all[0].empty());
   CHECK(all[ab] == std::vector<Spec>{{DType::kFloat32, {2, 3}}, {DType::kFloat32, {3, 4}}});

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "error.h"
 #include "recorder.h"
+#include "stamp.h"
 
 namespace perflab {
 namespace {
@@ -251,6 +252,35 @@ TEST(a_child_forked_beside_busy_threads_can_record) {
   }
   done = true;
   busy.join();
+}
+
+TEST(stamps_are_shared_while_nothing_else_happens) {
+  set_fake_ticks(100);
+  {
+    SharedStamps off;  // nothing is recorded
+    set_fake_ticks(200);
+    CHECK(last_stamp() == 200);
+  }
+  start_recording(10);
+  CHECK(last_stamp() == 200);
+  {
+    SharedStamps outer;
+    set_fake_ticks(300);
+    CHECK(last_stamp() == 200 && stamp() == 300);
+    {
+      SharedStamps inner;
+      set_fake_ticks(400);
+      CHECK(last_stamp() == 300);
+      SharedStamps::end();
+      CHECK(last_stamp() == 400 && stamp() == 400);
+      set_fake_ticks(500);
+      CHECK(last_stamp() == 500);
+    }
+    CHECK(last_stamp() == 300);
+  }
+  CHECK(last_stamp() == 500);
+  stop_recording();
+  use_real_clock();
 }
 
 TEST(strings_are_interned_once) {

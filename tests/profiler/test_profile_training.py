@@ -86,6 +86,17 @@ def test_every_backward_node_is_tied_to_its_op(trace: Trace) -> None:
     assert all(trace.slices.start[source] < trace.slices.start[target])
 
 
+def test_an_op_of_a_backward_program_begins_where_the_one_before_it_ended(trace: Trace) -> None:
+    slices = trace.slices
+    ops, nodes = trace.select(category="cpu_op"), trace.select(name="MatmulBackward0")
+    assert len(nodes) == 6
+    for node in nodes:
+        inside = ops[slices.parent[ops] == node]
+        assert len(inside) > 1
+        assert slices.start[inside[0]] >= slices.start[node]
+        assert slices.start[inside[1:]].tolist() == (slices.start + slices.duration)[inside[:-1]].tolist()
+
+
 def test_the_graph_of_a_step_is_that_of_grad_fn() -> None:
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
     with profile() as prof:
