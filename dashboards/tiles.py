@@ -55,6 +55,17 @@ class Tile:
     counters: Counts
 
 
+def aligned(start: int, end: int, width: int) -> tuple[int, int, int]:
+    """A stretch and its bins, rounded out to bins of a power of two of ns that begin at multiples of it.
+
+    Of such bins a timeline keeps ever coarser entries; of others it goes through every slice. They are less than twice
+    as long as what was asked for, and at most one more at each end.
+    """
+    bin_ns = 1 << (-(-(end - start) // width) - 1).bit_length()
+    first, last = start // bin_ns, -(-end // bin_ns)
+    return first * bin_ns, last * bin_ns, last - first
+
+
 def tile(timeline: Timeline, start: int, end: int, width: int) -> Tile:
     """The tile from `start` to `end` in `width` bins; slices that only reach into it are in it too."""
     bin_ns = max(-(-(end - start) // width), 1)

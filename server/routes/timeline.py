@@ -8,7 +8,7 @@ from pydantic import StringConstraints
 
 from perflab.dashboards.slices import Detail, Found, detail, find, first_from
 from perflab.dashboards.stretches import Totals, totals
-from perflab.dashboards.tiles import FORMAT
+from perflab.dashboards.tiles import FORMAT, aligned
 
 from ..access.needs import READS, caller_of
 from ..errors import Refused
@@ -52,9 +52,12 @@ def timeline_tile(
     width: Annotated[int, Query(ge=1, le=WIDEST, description="bins; shorter slices are merged")],
 ) -> Response:
     """What to draw of [start, end): slices shorter than a bin are merged by row and bin. Columns are those of
-    perflab.dashboards.tiles.Tile."""
+    perflab.dashboards.tiles.Tile.
+
+    Bins last a power of two of ns and begin at multiples of it: the answer's own `start`, `end` and `bin` say which."""
     if end <= start:
         raise Refused(f"the stretch ends at {end}, before it begins at {start}; give a later end")
+    start, end, width = aligned(start, end, width)
     headers = {"etag": f'"{lab.trace(id).derived}-{FORMAT}-{start}-{end}-{width}"', "cache-control": "no-cache"}
     if is_known(headers["etag"], request.headers.get("if-none-match", "")):
         return Response(status_code=304, headers=headers)

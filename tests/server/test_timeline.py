@@ -6,6 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
+from perflab.dashboards.tiles import aligned
+
 from .conftest import Files
 
 SAID = {"project": "demo", "commit": "4ead" * 10}
@@ -34,6 +36,30 @@ def test_tile_is_compressed_and_known_again(client: httpx.Client, address: str) 
     assert (again.status_code, again.content) == (304, b"")
     other = client.get(address, params=query | {"width": 50}, headers={"if-none-match": etag})
     assert other.status_code == 200 and other.headers["etag"] != etag
+
+
+def test_tile_of_any_stretch_has_bins_of_a_power_of_two(client: httpx.Client, address: str) -> None:
+    def ask(**query: int) -> tuple[dict[str, Any], str]:
+        answer = client.get(address, params=query)
+        return answer.json(), answer.headers["etag"]
+
+    tile, etag = ask(start=1_000, end=101_001, width=100)  # bins of 1000.01 ns
+    assert (tile["start"], tile["end"], tile["bin"]) == (0, 101_376, 1_024)
+    assert tile["length"] == [120_000, 100_000]
+    assert ask(start=0, end=101_376, width=99) == (tile, etag)
+    exact, _ = ask(start=3, end=90, width=8192)
+    assert (exact["start"], exact["end"], exact["bin"]) == (3, 90, 1)
+
+
+@pytest.mark.parametrize("start", [-70_001, -1, 0, 1, 4095, 4096, 99_999])
+@pytest.mark.parametrize("span", [1, 2, 1499, 1500, 1501, 3000, 3001, 1 << 40])
+def test_bins_are_aligned_and_hold_the_stretch(start: int, span: int) -> None:
+    first, last, width = aligned(start, start + span, 1_500)
+    bin_ns, left = divmod(last - first, width)
+    assert (left, bin_ns.bit_count(), first % bin_ns, last % bin_ns) == (0, 1, 0, 0)
+    assert first <= start < first + bin_ns and last - bin_ns < start + span <= last
+    assert bin_ns / 2 < max(span / 1_500, 1) <= bin_ns
+    assert aligned(first, last, width) == (first, last, width)
 
 
 def test_tile_is_plain_for_who_cannot_unpack(client: httpx.Client, address: str) -> None:
