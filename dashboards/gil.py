@@ -12,6 +12,7 @@ from perflab.profiler.analysis.gil import SAMPLED, GilWait
 from perflab.profiler.trace import Trace
 
 from . import theme, units
+from .study import Study
 from .timeline import track_label
 
 POINT_LIMIT = 2000
@@ -118,6 +119,27 @@ def longest(trace: Trace, waits: Sequence[GilWait], origin_ns: int) -> list[Long
         )
         for wait in ranked
     ]
+
+
+@dataclass(frozen=True)
+class GilUse:
+    """Who held the GIL and who waited for it, the longest of each."""
+
+    threads: Sequence[GilRow]
+    pairs: Sequence[BlockedRow]
+    convoys: Sequence[Moment]
+    waits: Sequence[LongWait]
+
+
+def use(found: Study) -> GilUse:
+    """The use of the GIL in a trace."""
+    trace, begin = found.trace, found.span[0]
+    return GilUse(
+        threads=rows(trace, found.threads, found.span_ns),
+        pairs=blocked_rows(trace, found.blocked),
+        convoys=convoy_rows(trace, found.convoys, begin),
+        waits=longest(trace, found.waits, begin),
+    )
 
 
 def by_op(averages: Averages) -> list[OpAverage]:

@@ -1,5 +1,7 @@
 """The memory curve: bytes allocated and reserved over time, by what they were for, the peak marked."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -7,16 +9,40 @@ import numpy as np
 import numpy.typing as npt
 import plotly.graph_objects as go
 
-from perflab.profiler.analysis.growth import Growth
-from perflab.profiler.analysis.memory import CategoryCurves, MemoryCurve
+from perflab.profiler.analysis.growth import Growth, growth
+from perflab.profiler.analysis.memory import (
+    CategoryCurves,
+    LiveBlock,
+    MemoryCurve,
+    MemoryPeak,
+    memory_peak,
+    memory_snapshot,
+)
 from perflab.profiler.analysis.steps import Step
 
 from . import theme, units
+from .study import Study
 
 POINT_LIMIT = 2000
 STEP_MARK_LIMIT = 40
 OWNER_LIMIT = 3
 RESERVED_LIMIT = 4  # of the peak: beyond that the curve would lie on the ground, and a click on the legend shows it
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """What the memory was used for: the peak (None without allocations), each block that was alive then, the largest
+    first, and what stays."""
+
+    peak: MemoryPeak | None
+    alive: Sequence[LiveBlock]
+    growth: Growth
+
+
+def use(found: Study) -> MemoryUse:
+    """The use of memory in a trace."""
+    trace, known = found.trace, found.blocks
+    return MemoryUse(memory_peak(trace, known), memory_snapshot(trace, known=known), growth(trace, known))
 
 
 def figure(

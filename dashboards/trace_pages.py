@@ -1,17 +1,17 @@
 """The pages of one trace, a tab each: they share their head, and each makes only what it shows."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 import plotly.graph_objects as go
 from markupsafe import Markup
 
 from perflab.profiler.analysis.addresses import segments_at_peak
 from perflab.profiler.analysis.groups import GroupBy
-from perflab.profiler.analysis.growth import growth
 from perflab.profiler.analysis.lifetimes import lifetimes
-from perflab.profiler.analysis.memory import category_curves, memory_peak, memory_snapshot
+from perflab.profiler.analysis.memory import category_curves
 from perflab.profiler.analysis.steps import Step
 from perflab.profiler.analysis.trees import TREES, TreeOf
 from perflab.profiler.ceilings import Ceilings
@@ -26,6 +26,8 @@ from .views import TraceView
 
 ALIVE_LIMIT = 50
 ADVISED_AT_ONCE = 100_000  # slices; advice on more of them takes too long for a page to wait for it
+GIL_PARTS = (("Threads", "threads"), ("Who waited for whom", "pairs"), ("Longest waits", "waits"))
+MEMORY_PARTS = (("What was alive at the peak", "alive"), ("Leak suspects", "suspects"))
 Figures = Mapping[str, go.Figure | None]
 
 
@@ -99,6 +101,7 @@ def operators_page(view: TraceView, by: GroupBy, label: str | None, ceilings: Ce
         label=wanted,
         roofline_note=operators.roofline_note(by_shape, ceilings),
         extent=f"{units.whole(len(found.steps))} steps" if len(found.steps) > 1 else "the trace",
+        data=[("Operators", f"{_data(view)}/ops?{urlencode({'by': by})}")],
     )
 
 
@@ -131,20 +134,21 @@ def memory_page(view: TraceView) -> str:
         else None,
         "lifetimes": None if longest is None else lifetimes_figure.figure(longest, found.span[0]),
     }
-    grown, segments = growth(trace, known), segments_at_peak(trace, known)
+    use, segments = memory.use(found), segments_at_peak(trace, known)
     return _page(
         "memory",
         view,
         figures,
         note=memory.note(curve if has_curve else None, found.span[0]),
-        peak=memory_peak(trace, known),
+        peak=use.peak,
         lifetimes_note="" if longest is None else lifetimes_figure.note(longest),
-        leak=memory.leak_note(grown),
-        survivors=grown.survivors,
-        alive=memory_snapshot(trace, known=known)[:ALIVE_LIMIT],
+        leak=memory.leak_note(use.growth),
+        survivors=use.growth.survivors,
+        alive=use.alive[:ALIVE_LIMIT],
         map=Markup(blockmap.svg(segments)) if segments else "",
         map_note=blockmap.fragments(segments) if segments else "",
         begin=found.span[0],
+        data=[(word, f"{_data(view)}/memory?part={part}") for word, part in MEMORY_PARTS],
     )
 
 
@@ -156,11 +160,9 @@ def gil_page(view: TraceView) -> str:
         view,
         {"gil": gil.figure(trace, found.waits, found.span) if any(wait.wait_ns for wait in found.waits) else None},
         note=gil.note(trace, found.threads),
-        rows=gil.rows(trace, found.threads, found.span_ns),
-        blocked=gil.blocked_rows(trace, found.blocked),
-        convoys=gil.convoy_rows(trace, found.convoys, found.span[0]),
-        longest=gil.longest(trace, found.waits, found.span[0]),
+        use=gil.use(found),
         ops=gil.by_op(found.averages("op")),
+        data=[(word, f"{_data(view)}/gil?part={part}") for word, part in GIL_PARTS],
     )
 
 
@@ -172,7 +174,14 @@ def steps_page(view: TraceView) -> str:
         "steps": stepfigures.over_time(found.parts, found.outliers, f"/traces/{view.id}") if has_steps else None,
         "boxes": stepfigures.boxes(found.parts) if has_steps else None,
     }
-    return _page("steps", view, figures, steps=found.steps, outliers=stepfigures.outlier_rows(found.outliers))
+    return _page(
+        "steps",
+        view,
+        figures,
+        steps=found.steps,
+        outliers=stepfigures.outlier_rows(found.outliers),
+        data=[("Steps", f"{_data(view)}/steps")],
+    )
 
 
 def ranks_page(view: TraceView) -> str:
@@ -193,6 +202,7 @@ def ranks_page(view: TraceView) -> str:
         note=ranks.note(several),
         uncertainty=ranks.uncertainty(several),
         apart=ranks.furthest(several, begin),
+        data=[("Ranks", f"{_data(view)}/ranks")],
     )
 
 
@@ -227,7 +237,19 @@ def _chosen(found: Study, asked: int | None) -> Step | None:
     return step
 
 
-def _page(name: str, view: TraceView, figures: Figures | None = None, **data: object) -> str:
+def _data(view: TraceView) -> str:
+    """Where the numbers of a page are had alone."""
+    return f"/api/v1/traces/{view.id}"
+
+
+def _page(
+    name: str,
+    view: TraceView,
+    figures: Figures | None = None,
+    data: Sequence[tuple[str, str]] = (),
+    **shown: object,
+) -> str:
+    """The page of a tab; `data` are names and addresses of what it shows."""
     found = study(view.trace)
     return render(
         f"trace/{name}.html",
@@ -241,5 +263,6 @@ def _page(name: str, view: TraceView, figures: Figures | None = None, **data: ob
         findings=findings(view.id, found.advice)
         if found.is_advised or len(view.trace.slices) <= ADVISED_AT_ONCE
         else None,
-        **data,
+        data=data,
+        **shown,
     )

@@ -1,9 +1,12 @@
-"""What the pages of a trace show, as tables: its ops, its steps, what changed against another trace."""
+"""What the pages of a trace show, as tables: its ops, steps, memory, GIL and ranks, and how it differs."""
 
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
+from perflab.dashboards import gil, memory
+from perflab.dashboards.gil import GilUse
+from perflab.dashboards.memory import MemoryUse
 from perflab.dashboards.operators import OpRow, rows
 from perflab.dashboards.study import study
 from perflab.profiler.analysis.diff import TraceDiff, diff
@@ -41,6 +44,35 @@ def trace_ranks(lab: LabOf, id: int, wants_csv: WantsCsv) -> Ranks | Response:
     trace = lab.read_trace(id)
     found = study(trace).ranks or Ranks((), (), (), None)
     return table_of(found.uses) if wants_csv else found
+
+
+@router.get("/memory", response_model=MemoryUse, responses=CSV | NOT_FOUND | REFUSED)
+def trace_memory(
+    lab: LabOf,
+    id: int,
+    wants_csv: WantsCsv,
+    part: Annotated[Literal["alive", "suspects"], Query(description="what is given as CSV")] = "alive",
+) -> MemoryUse | Response:
+    """The peak of memory and each block that was alive then, and what stays step after step; as CSV one part. The curve
+    is in SQL: the tables `memory` and `counters`."""
+    trace = lab.read_trace(id)
+    found = memory.use(study(trace))
+    return table_of(found.alive if part == "alive" else found.growth.survivors) if wants_csv else found
+
+
+@router.get("/gil", response_model=GilUse, responses=CSV | NOT_FOUND | REFUSED)
+def trace_gil(
+    lab: LabOf,
+    id: int,
+    wants_csv: WantsCsv,
+    part: Annotated[Literal["threads", "pairs", "waits"], Query(description="what is given as CSV")] = "threads",
+) -> GilUse | Response:
+    """Which threads held the GIL and which waited, the pairs of both, convoys and the longest waits, in ns; as CSV one
+    part."""
+    trace = lab.read_trace(id)
+    found = gil.use(study(trace))
+    tables = {"threads": found.threads, "pairs": found.pairs, "waits": found.waits}
+    return table_of(tables[part]) if wants_csv else found
 
 
 @router.get("/diff", response_model=TraceDiff, responses=CSV | NOT_FOUND | REFUSED)

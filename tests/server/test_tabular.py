@@ -54,6 +54,10 @@ def test_the_data_is_where_the_table_says(app: FastAPI) -> None:
         ("/series?project=demo&benchmark=step&params=n=1", ["series"]),
         ("/runs?project=demo", ["runs"]),
         ("/runs/1", ["runs"]),
+        ("/traces/1/operators?by=op%2Bshape", ["traces"]),
+        ("/traces/1/memory", ["traces"] * 2),
+        ("/traces/1/gil", ["traces"] * 3),
+        ("/traces/1/steps", ["traces"]),
     ],
 )
 def test_a_page_leads_to_its_data(client: httpx.Client, page: str, routes: list[str]) -> None:
@@ -82,7 +86,7 @@ def filled(local: LocalLab, files: Files) -> dict[str, int]:
 
 
 def table(client: httpx.Client, address: str) -> list[dict[str, str]]:
-    response = client.get(address, params={"format": "csv"})
+    response = client.get(address + ("&" if "?" in address else "?") + "format=csv")
     assert (response.status_code, response.headers["content-type"]) == (200, "text/csv; charset=utf-8"), response.text
     same = client.get(address, headers={"accept": "text/csv"})
     assert same.content == response.content
@@ -99,6 +103,47 @@ def test_ops_and_steps(client: httpx.Client, filled: dict[str, int]) -> None:
     steps = table(client, f"/api/v1/traces/{filled['base']}/steps")
     assert [(step["number"], step["duration"]) for step in steps] == [("0", "120000"), ("1", "120000"), ("2", "120000")]
     assert [int(step["forward_ns"]) + int(step["idle_ns"]) for step in steps] == [120_000] * 3
+
+
+def test_what_was_alive_at_the_peak(client: httpx.Client, local: LocalLab, files: Files) -> None:
+    def change(ts: int, size: int, total: int, address: int) -> dict[str, object]:
+        args = {"Device Type": 0, "Device Id": -1, "Addr": address, "Bytes": size, "Total Allocated": total}
+        return {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts, "args": args}
+
+    path = files.folder / "memory.json"
+    path.write_text(json.dumps([change(10, 64, 64, 1), change(20, 100, 164, 2), change(30, -100, 64, 2)]))
+    trace = local.upload(path, Label(name=path.name, said=Origin(project="demo", commit=BASE))).trace
+    alive = table(client, f"/api/v1/traces/{trace}/memory")
+    assert [(block["bytes"], block["allocated"], block["freed"]) for block in alive] == [
+        ("100", "20000", "30000"),
+        ("64", "10000", ""),
+    ]
+    assert table(client, f"/api/v1/traces/{trace}/memory?part=suspects") == []
+    whole = client.get(f"/api/v1/traces/{trace}/memory").json()
+    assert (whole["peak"]["bytes"], whole["growth"]["leak_bytes"]) == (164, 0)
+
+
+def test_who_waited_for_the_gil(client: httpx.Client, local: LocalLab, files: Files) -> None:
+    def slice_(name: str, thread: int, ts: int, dur: int) -> dict[str, object]:
+        args = {"Thread": thread}
+        track = {"pid": 1, "tid": f"{thread} GIL"}
+        return {"ph": "X", "cat": "gil", "name": name, "ts": ts, "dur": dur, "args": args, **track}
+
+    path = files.folder / "gil.json"
+    events = [
+        slice_("GIL held: Python", 1, 0, 80),
+        slice_("GIL wait: Python", 2, 30, 50),
+        slice_("GIL held: Python", 2, 80, 20),
+    ]
+    path.write_text(json.dumps(events))
+    trace = local.upload(path, Label(name=path.name, said=Origin(project="demo", commit=BASE))).trace
+    address = f"/api/v1/traces/{trace}/gil"
+    threads = table(client, address)
+    assert [(row["use.held_ns"], row["use.waited_ns"]) for row in threads] == [("80000", "0"), ("20000", "50000")]
+    (pair,) = table(client, f"{address}?part=pairs")
+    assert (pair["waiter"], pair["holder"], pair["pair.ns"]) == (threads[1]["name"], threads[0]["name"], "50000")
+    (wait,) = table(client, f"{address}?part=waits")
+    assert (wait["wait_ns"], wait["hold_ns"]) == ("50000", "20000")
 
 
 def test_a_trace_of_one_rank_has_no_ranks(client: httpx.Client, filled: dict[str, int]) -> None:
