@@ -99,6 +99,8 @@ class Database:
         """The answer to one SELECT; raises QueryError, where it is anything else too."""
         if len(query) > LONGEST_QUERY:
             raise QueryError(f"the question has {len(query):,} characters; ask one of at most {LONGEST_QUERY:,}")
+        if re.search("[\ud800-\udfff]", query):
+            raise QueryError("the question has half a character, a lone surrogate; write whole ones")
         connection = self._connection
         try:
             self._lock(self._make_tables(query))

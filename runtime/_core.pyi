@@ -388,6 +388,7 @@ class ChromeParser:
     had_events: bool
     waiting: int
     metadata: bytes
+    rest: bytes
     texts: list[bytes]
     threads: list[tuple[int, int]]
     flow_threads: list[tuple[int, int]]

@@ -74,7 +74,7 @@ def parse_machine(text: str) -> Machine:
     """The machine in a JSON object with the keys name, cpu, cores, os and python; raises Refused."""
     try:
         return _machine(json.loads(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise Refused(
             "machine is not a JSON object with the texts name, cpu, os, python and the number cores; give these five"
         ) from None

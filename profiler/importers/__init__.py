@@ -109,7 +109,7 @@ def _read_plain(plain: Plain, name: str, findings: Findings) -> tuple[Trace, str
     if _is_perfetto(head):
         return perfetto.read(plain, name, findings), perfetto.FORMAT
     _refuse_others(head, name)
-    read = read_json(plain, name, findings)
+    read = read_json(plain, name, findings, [keys for keys, _, _ in _DOCUMENTS])
     if isinstance(read, Trace):
         return read, told_by(read, findings)
     for keys, format, reader in _DOCUMENTS:

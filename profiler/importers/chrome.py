@@ -4,7 +4,7 @@ The core parses it piece by piece into columns. Of a file that is cut short or d
 are read. A JSON document without a list of events is handed back: another importer may know it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ..errors import TraceFormatError
@@ -24,13 +24,20 @@ _DEEPEST = 200  # lists and objects in each other, as in what an event holds
 _LAYOUT = ("traceEvents", "schemaVersion", "displayTimeUnit")
 
 
-def read_json(pieces: Iterable[bytes], name: str, findings: Findings) -> Trace | dict[str, Json]:
-    """The trace in a JSON text, or the whole document where it is another one; raises TraceFormatError."""
+def read_json(
+    pieces: Iterable[bytes], name: str, findings: Findings, others: Collection[set[str]] = ()
+) -> Trace | dict[str, Json]:
+    """The trace in a JSON text, or the whole document where it is another one; raises TraceFormatError.
+
+    `others` are keys by which other documents are known that are cut short: what is whole in them is handed back.
+    """
     with Spill() as spill:
-        return _read(pieces, name, findings, spill)
+        return _read(pieces, name, findings, others, spill)
 
 
-def _read(pieces: Iterable[bytes], name: str, findings: Findings, spill: Spill) -> Trace | dict[str, Json]:
+def _read(
+    pieces: Iterable[bytes], name: str, findings: Findings, others: Collection[set[str]], spill: Spill
+) -> Trace | dict[str, Json]:
     from perflab.runtime._core import ChromeParser  # who only analyses traces does without
 
     parser, reader = ChromeParser(), EventReader(findings, spill)
@@ -46,7 +53,9 @@ def _read(pieces: Iterable[bytes], name: str, findings: Findings, spill: Spill) 
     if is_damaged:
         findings.add("damaged", at=f"{parser.consumed:,}", excerpt=excerpt)
     elif not parser.done:
-        findings.add("cut", at=f"{parser.consumed:,}")
+        findings.add("cut", at=f"{parser.consumed + len(parser.rest):,}")
+        if not parser.had_events and (cut := _cut_document(parser, others)) is not None:
+            return cut
     findings.add("trailing", parser.trailing)
     findings.add("odd-commas", parser.odd_commas)
     findings.add("not-a-number", parser.not_numbers)
@@ -111,6 +120,15 @@ def _take_others(parser: "ChromeParser", reader: EventReader, findings: Findings
                 findings.add("not-json", examples=[ascii(one[:60].decode("utf-8", "replace"))])
                 events.append({})
     reader.add(events, places, times)
+
+
+def _cut_document(parser: "ChromeParser", others: Collection[set[str]]) -> dict[str, Json] | None:
+    """What is whole in a document that is cut short, where it is one of `others`."""
+    try:
+        document: dict[str, Json] = lenient.closed(b"{" + parser.metadata + parser.rest)
+    except ValueError:
+        return None
+    return document if any(keys <= document.keys() for keys in others) else None
 
 
 def _document(metadata: bytes, findings: Findings) -> dict[str, Json]:

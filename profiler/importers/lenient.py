@@ -13,6 +13,7 @@ _TOKEN = re.compile(
 )  # strings, words for what is no number, commas before a closing bracket
 _ESCAPE = re.compile(r'\\(u[0-9a-fA-F]{4}|["\\/bfnrt])|\\')
 _LONG = re.compile(rb"\d{20}")  # perhaps an integer of more than 64 bits, which orjson reads as a float
+_MARK = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[{}\[\],]', re.DOTALL)  # strings, of which the last may be cut, and marks
 _BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
 
 
@@ -37,6 +38,21 @@ def _mended(token: re.Match[str]) -> str:
     if text.startswith('"'):
         return _ESCAPE.sub(lambda escape: escape[0] if escape[1] else r"\\", text)
     return "" if text == "," else "null"
+
+
+def closed(data: bytes) -> Json:
+    """The value of a text that ends anywhere: what is whole in it; raises ValueError."""
+    closing, end = bytearray(), 0
+    for token in _MARK.finditer(data):
+        mark = token[0]
+        if mark.startswith(b'"'):
+            continue
+        end = token.start() if mark == b"," else token.end()
+        if mark in b"{[":
+            closing += b"}" if mark == b"{" else b"]"
+        elif mark in b"}]":
+            del closing[-1:]
+    return loads(data[:end] + closing[::-1])
 
 
 def depth(value: Json) -> int:

@@ -145,6 +145,8 @@ void bind_parser(nb::module_& m) {
       .def_ro("had_events", &ChromeParser::had_events)
       .def_prop_ro("waiting",
                    [](const ChromeParser& parser) { return parser.slices.start.size() + parser.instants.time.size(); })
+      .def_prop_ro("rest",
+                   [](const ChromeParser& parser) { return nb::bytes(parser.rest().data(), parser.rest().size()); })
       .def_prop_ro("metadata",
                    [](const ChromeParser& parser) { return nb::bytes(parser.metadata.data(), parser.metadata.size()); })
       .def_prop_ro("threads", [](const ChromeParser& parser) { return parser.threads.threads; })

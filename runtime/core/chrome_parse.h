@@ -78,6 +78,7 @@ class ChromeParser {
   // fed.
   void feed(std::string_view piece);
   bool done() const { return state_ == State::kDone; }  // the document is whole
+  std::string_view rest() const { return rest_; }       // what came of an element that is not whole yet
 
   int64_t consumed = 0;     // bytes, up to the end of the last whole element
   int64_t events = 0;       // so far, of any kind

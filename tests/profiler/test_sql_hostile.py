@@ -109,6 +109,10 @@ def test_no_question_reads_or_writes_a_file(folder: Path, parts: list[str]) -> N
     check(" ".join(parts), folder)
 
 
+def test_half_a_character_is_refused(folder: Path) -> None:
+    assert "half a character, a lone surrogate" in asked("select '\ud800'", folder)
+
+
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(text=st.text(max_size=200))
 def test_any_text_is_answered_or_refused(folder: Path, text: str) -> None:

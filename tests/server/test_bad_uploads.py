@@ -133,7 +133,9 @@ def test_a_file_that_is_not_there_is_refused(lab: Lab, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "machine", ["", "[]", "{}", '{"name": "a", "cpu": "b", "cores": "2", "os": "c", "python": "d"}']
+    "machine",
+    ["", "[]", "{}", '{"name": "a", "cpu": "b", "cores": "2", "os": "c", "python": "d"}', "[" * 100_000, "9" * 5_000],
+    ids=["nothing", "a list", "no field", "a wrong type", "nested too deeply", "a number too long"],
 )
 def test_a_bad_machine_is_refused(client: httpx.Client, settings: Settings, machine: str) -> None:
     fields = {"project": "p", "commit": BASE, "machine": machine}

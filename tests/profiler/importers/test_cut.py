@@ -11,7 +11,7 @@ import pytest
 
 from perflab.profiler import TraceFormatError, importers
 from perflab.profiler.doctor import examine
-from perflab.profiler.importers import nsight
+from perflab.profiler.importers import lenient, nsight
 
 from .test_formats import nsys_export
 from .test_troubles import event, kinds, load, names
@@ -121,3 +121,43 @@ def test_the_size_that_a_database_promises(tmp_path: Any) -> None:
     connection.commit()
     connection.close()
     assert nsight._promised(path) == path.stat().st_size == 2 * 65536
+
+
+FRAMES = {"shared": {"frames": [{"name": 'main, [the "first"]'}, {"name": "f"}]}}
+EVENTS = [{"type": kind, "frame": frame, "at": at} for kind, frame, at in (("O", 0, 0), ("O", 1, 1), ("C", 1, 2))]
+DOCUMENTS = {
+    "speedscope": FRAMES | {"profiles": [{"type": "evented", "unit": "seconds", "events": EVENTS}]},
+    "pyinstrument session": {"start_time": 1.5, "frame_records": [[["f"], 0.25], [["g"], 0.25], [["f", "h"], 0.25]]},
+    "pyinstrument tree": {"sample_count": 3, "root_frame": {
+        "function": "f", "time": 1, "children": [{"function": "g", "time": 0.5}, {"function": "h", "time": 0.25}]}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_profile_cut_at_every_byte_gives_what_stands_before(name: str) -> None:
+    data = json.dumps(DOCUMENTS[name]).encode()
+    whole = names(load(data))
+    before = 0
+    for cut in range(1, len(data)):
+        found = load(data[:cut])
+        assert kinds(found)["cut"] == 1
+        assert examine(found).verdict == "incomplete"
+        count = len(found.trace.slices)
+        assert before <= count
+        assert names(found) == whole[:count]
+        before = count
+    assert before == len(whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": 1, "b": [2, {"c": "}]"', {"a": 1, "b": [2, {}]}),
+        ('{"a": [1, 23', {"a": [1]}),
+        ('{"a": "x", "b": "[{', {"a": "x"}),
+        ('{"a": "x\\', {}),
+        ('{"a": {"b": [true, null], "c', {"a": {"b": [True, None]}}),
+    ],
+)
+def test_what_is_whole_in_a_cut_text(text: str, value: Any) -> None:
+    assert lenient.closed(text.encode()) == value
