@@ -138,6 +138,10 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="where to train, as sim:0")
     parser.add_argument("--trace", action="store_true", help="keep the last steps as a trace")
     arguments = parser.parse_args()
+    if arguments.steps <= WARM_UP + RECORDED:
+        parser.error(
+            f"--steps {arguments.steps}: {WARM_UP} warm up and {RECORDED} are recorded, so give more than both"
+        )
     arguments.out.mkdir(parents=True, exist_ok=True)
     created = datetime.now(UTC)
     trace = arguments.out / "trace.json.gz" if arguments.trace else None

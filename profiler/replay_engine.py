@@ -32,7 +32,7 @@ class Engine:
 
     def __init__(self, conf: str, capacity: int | None) -> None:
         try:
-            options = parse_alloc_conf(conf)
+            options = parse_alloc_conf(conf, f"configuration '{conf}'")
         except ArgumentError as error:
             raise ReplayError(str(error)) from None
         self._core = _core.AllocatorReplay(_ENDLESS if capacity is None else capacity, options)

@@ -34,11 +34,11 @@ class AllocatorOptions:
     expandable_segments: bool = False
 
 
-def parse_alloc_conf(text: str) -> AllocatorOptions:
+def parse_alloc_conf(text: str, said_in: str = VARIABLE) -> AllocatorOptions:
     """The options that a text like "expandable_segments:True,max_split_size_mb:128" sets; the others stay as they are.
 
     `roundup_power2_divisions` is one number, or several by size in MiB: "[256:1,512:2,>:4]". Raises ArgumentError for
-    a key or a value that is none, naming those that are.
+    a key or a value that is none, naming those that are, and where the text was said.
     """
     options = AllocatorOptions()
     for item in re.split(r",(?![^\[]*\])", text.strip()):
@@ -46,12 +46,12 @@ def parse_alloc_conf(text: str) -> AllocatorOptions:
             continue
         key, _, value = (part.strip() for part in item.partition(":"))
         if key not in _PARSERS:
-            raise ArgumentError(f"{VARIABLE}: there is no option '{key}': use one of {', '.join(_PARSERS)}")
+            raise ArgumentError(f"{said_in}: there is no option '{key}': use one of {', '.join(_PARSERS)}")
         parse, allowed = _PARSERS[key]
         try:
             parsed = parse(value)
         except ValueError:
-            raise ArgumentError(f"{VARIABLE}: {key} must be {allowed}, not '{value}'") from None
+            raise ArgumentError(f"{said_in}: {key} must be {allowed}, not '{value}'") from None
         options = replace(options, **{key: parsed})
     return options
 

@@ -28,7 +28,7 @@ def replays_section(history: MemoryHistory, replays: Sequence[Replay]) -> Sectio
         (
             one.conf,
             "out of memory" if one.refused else _size(one.peak_reserved),
-            f"{one.peak_reserved / max(base.peak_reserved, 1):.3f}",
+            "" if one.refused else f"{one.peak_reserved / max(base.peak_reserved, 1):.3f}",
             f"{one.peak_fragmentation:.1%}",
             f"{one.mean_fragmentation:.1%}",
             plain(one.device_allocations),

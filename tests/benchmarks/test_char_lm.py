@@ -9,10 +9,11 @@ from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from perflab import runtime as rt
 from perflab.benchmarks import formats
-from perflab.benchmarks.char_lm import CONTEXT, HIDDEN, RECORDED, WARM_UP, WIDTH, text, train
+from perflab.benchmarks.char_lm import CONTEXT, HIDDEN, RECORDED, WARM_UP, WIDTH, main, text, train
 from perflab.profiler import chrome
 from perflab.profiler.analysis.blocks import CATEGORIES, blocks
 from perflab.profiler.analysis.memory import memory_peak
@@ -51,6 +52,17 @@ def test_the_command_writes_a_run(tmp_path: Path) -> None:
     run = formats.read(tmp_path / "new" / "run.json")
     assert [result.benchmark.name for result in run.results] == ["char_lm training step"]
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["run.json"]
+
+
+def test_too_few_steps_are_refused_before_the_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    steps = str(WARM_UP + RECORDED)
+    monkeypatch.setattr(sys, "argv", ["char_lm", "--out", str(tmp_path / "new"), "--steps", steps])
+    with pytest.raises(SystemExit):
+        main()
+    assert "--steps 26: 20 warm up and 6 are recorded; give more" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
 
 
 def test_the_loss_falls_below_two_and_a_half_nats() -> None:

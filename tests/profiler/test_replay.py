@@ -164,7 +164,7 @@ def test_a_device_that_is_full() -> None:
     assert (little.refused, len(little.time), little.conf) == (20 * MIB, 4, DEFAULTS)
     section = replays_section(found, replays(found, [EXPANDABLE], 100 * MIB))
     assert "defaults: out of memory after 4 of them, when 20 MiB were asked for." in section.sentences
-    assert [row[1] for row in section.tables[0].rows] == ["200 MiB", "out of memory", "out of memory"]
+    assert [row[1:3] for row in section.tables[0].rows] == [("200 MiB", "1.000"), *[("out of memory", "")] * 2]
 
 
 def test_what_is_said() -> None:
@@ -183,7 +183,9 @@ def test_what_is_said() -> None:
 
 
 def test_a_configuration_that_there_is_not() -> None:
-    with pytest.raises(ReplayError, match="there is no option 'odd': use one of max_split_size_mb"):
+    with pytest.raises(
+        ReplayError, match=r"^configuration 'odd:1': there is no option 'odd': use one of max_split_size_mb"
+    ):
         replay(simple((0, 1, 10)), "odd:1")
 
 
