@@ -24,6 +24,20 @@ Array packed(const Array& a) {
   return same;
 }
 
+// Memory on the device until what is sent now is done: the stream hands it out again no sooner.
+Array scratch(Gpu& gpu, int64_t bytes) {
+  Array made;
+  made.dtype = DType::kUInt8, made.ndim = 1, made.shape[0] = bytes;
+  made.pack();
+  fill_storage_on(gpu.number(), made);
+  return made;
+}
+
+// How many parts of a job's `length` make enough jobs for all processors, none below `least`.
+int64_t splits_of(const Gpu& gpu, int64_t jobs, int64_t length, int64_t least) {
+  return std::max<int64_t>(1, std::min(int64_t{4} * gpu.multiprocessors() / jobs, length / least));
+}
+
 void walk_over(kernels::Walked& to, const Layout* const* arrays, int count) {
   const perflab::Walk w(arrays, count);
   to.n = w.empty() ? 0 : w.rows * w.n;
@@ -106,21 +120,20 @@ bool reduce_over(const Call& c, unsigned gone) {
   constexpr int64_t kManyOutputs = 1024, kLong = 8192, kSplit = 2048;
   p.columns = p.outputs >= kManyOutputs && p.outer_dims && p.inner_dims &&
               std::abs(p.outer_steps[p.outer_dims - 1]) < std::abs(p.inner_steps[p.inner_dims - 1]);
-  if (p.columns) {
-    c.gpu.send(c.function, p.outputs, &p);
-    return true;
-  }
-  const int64_t wanted = int64_t{4} * c.gpu.multiprocessors() / p.outputs;
-  if (p.reduced >= kLong && wanted > 1) p.splits = std::min<int64_t>(wanted, p.reduced / kSplit);
+  constexpr int64_t kThreads = 256, kColumnSplit = 64;  // threads of a block; elements that a thread adds up at least
+  if (p.columns)
+    p.splits = splits_of(c.gpu, (p.outputs + kThreads - 1) / kThreads, p.reduced, kColumnSplit);
+  else if (p.reduced >= kLong)
+    p.splits = splits_of(c.gpu, p.outputs, p.reduced, kSplit);
   Array partial;
   if (p.splits > 1) {
-    partial.dtype = DType::kUInt8, partial.ndim = 1;
-    partial.shape[0] = p.outputs * p.splits * kernels::kStateBytes;
-    partial.pack();
-    fill_storage_on(c.gpu.number(), partial);
+    partial = scratch(c.gpu, p.outputs * p.splits * kernels::kStateBytes);
     p.partial = partial.data;
   }
-  c.gpu.send_blocks(c.function, p.outputs * p.splits, p.reduced / p.splits, &p);
+  if (p.columns)
+    c.gpu.send(c.function, p.outputs * p.splits, &p);
+  else
+    c.gpu.send_blocks(c.function, p.outputs * p.splits, p.reduced / p.splits, &p);
   if (p.splits == 1) return true;
   p.joins = 1;
   c.gpu.send_blocks(c.function, p.outputs, p.splits, &p);
@@ -174,6 +187,69 @@ bool normalise(const Call& c, int weight) {
 }
 bool layer_norm(const Call& c) { return normalise(c, 1); }
 bool layer_norm_input_grad(const Call& c) { return normalise(c, 2); }
+
+// Of the rows' moments, of sums for each column over some of the rows, and of the sums of these.
+bool layer_norm_weight_grad(const Call& c) {
+  if (!c.in[0]->device || !c.in[1]->device) return false;
+  const Array g = packed(*c.in[0]), a = packed(*c.in[1]);
+  kernels::Rows p{};
+  p.in[0] = g.data, p.in[1] = a.data, p.out = c.out->data;
+  p.length = c.out->numel, p.inner = 1;
+  if (!p.length) return true;
+  p.rows = a.numel / p.length, p.eps = std::bit_cast<double>(c.attrs.v[0]);
+  constexpr int64_t kThreads = 256, kLeast = 32, kWord = 8;  // kWord: bytes of the widest number
+  p.splits = splits_of(c.gpu, (p.length + kThreads - 1) / kThreads, p.rows, kLeast);
+  const Array moments = scratch(c.gpu, p.rows * 2 * kWord), partial = scratch(c.gpu, p.splits * p.length * kWord);
+  p.moments = moments.data, p.partial = partial.data;
+  if (p.rows) c.gpu.send_blocks(c.function, p.rows, p.length, &p);
+  p.stage = 1;
+  c.gpu.send(c.function, p.length * p.splits, &p);
+  p.stage = 2;
+  c.gpu.send(c.function, p.length, &p);
+  return true;
+}
+
+// --- channels
+
+// The first `whole` inputs have the channels as axis 1, the `own` after them have one number for each.
+bool channels(const Call& c, int whole, int own) {
+  Array inputs[3];
+  kernels::Channels p{};
+  for (int i = 0; i < whole + own; ++i) {
+    if (!c.in[i]->device) return false;
+    inputs[i] = packed(*c.in[i]);
+    p.in[i] = inputs[i].data;
+  }
+  const Array& a = inputs[0];
+  p.channels = a.shape[1], p.inner = 1;
+  for (int i = 2; i < a.ndim; ++i) p.inner *= a.shape[i];
+  p.length = a.shape[0] * p.inner;
+  if (p.length >> 32 || !p.length) return false;  // of no elements there are no moments: the body says so
+  for (int i = 0; i < (c.op.nout); ++i) p.out[i] = c.out[i].data;
+  if (!c.op.attrs.empty()) p.eps = std::bit_cast<double>(c.attrs.v[0]);
+  if (p.channels) c.gpu.send_blocks(c.function, p.channels, p.length, &p);
+  return true;
+}
+bool batch_norm(const Call& c) { return channels(c, 1, 2); }
+bool batch_norm_input_grad(const Call& c) { return channels(c, 2, 1); }
+bool batch_norm_weight_grad(const Call& c) { return channels(c, 2, 0); }
+bool channel_moments(const Call& c) { return channels(c, 1, 0); }
+
+bool channel_affine(const Call& c) {
+  for (int i = 0; i < 3; ++i)
+    if (!c.in[i]->device) return false;
+  const Array& a = *c.in[0];
+  Layout factor = a, shift = a;
+  for (auto [to, from] : {std::pair{&factor, c.in[1]}, std::pair{&shift, c.in[2]}}) {
+    to->data = from->data, to->contig = false;
+    for (int i = 0; i < a.ndim; ++i) to->strides[i] = i == 1 ? from->strides[0] : 0;
+  }
+  kernels::Pointwise p{};
+  const Layout* arrays[] = {c.out, &a, &factor, &shift};
+  walk_over(p.w, arrays, 4);
+  send_walked(c.gpu, c.function, p);
+  return true;
+}
 
 int64_t attribute(const Call& c, const char* name) {
   for (const auto& a : c.op.attrs)
@@ -277,29 +353,38 @@ void arrange_copy(Gpu& gpu, uintptr_t function, const Array& from, const Array& 
 }
 
 Arrange arrangement(const Op& op) {
-  static const std::unordered_map<std::string, Arrange> by_name = {{"sum", reduce},
-                                                                   {"prod", reduce},
-                                                                   {"all", reduce},
-                                                                   {"any", reduce},
-                                                                   {"amax", reduce},
-                                                                   {"amin", reduce},
-                                                                   {"argmax", reduce},
-                                                                   {"argmin", reduce},
-                                                                   {"unbroadcast", unbroadcast},
-                                                                   {"softmax", softmax},
-                                                                   {"log_softmax", softmax},
-                                                                   {"layer_norm", layer_norm},
-                                                                   {"layer_norm_input_grad", layer_norm_input_grad},
-                                                                   {"softmax_nll", softmax_nll},
-                                                                   {"softmax_nll_grad", softmax_nll_grad},
-                                                                   {"running_sum", running},
-                                                                   {"running_product", running},
-                                                                   {"running_logsumexp", running},
-                                                                   {"running_extremum", running},
-                                                                   {"take", take},
-                                                                   {"take_along", take_along},
-                                                                   {"take_grad", take_grad},
-                                                                   {"take_along_grad", take_along_grad}};
+  using Names = std::unordered_map<std::string, Arrange>;
+  static const Names by_name{
+      {"sum", reduce},
+      {"prod", reduce},
+      {"all", reduce},
+      {"any", reduce},
+      {"amax", reduce},
+      {"amin", reduce},
+      {"argmax", reduce},
+      {"argmin", reduce},
+      {"unbroadcast", unbroadcast},
+      {"softmax", softmax},
+      {"log_softmax", softmax},
+      {"layer_norm", layer_norm},
+      {"layer_norm_input_grad", layer_norm_input_grad},
+      {"layer_norm_weight_grad", layer_norm_weight_grad},
+      {"batch_norm", batch_norm},
+      {"batch_norm_input_grad", batch_norm_input_grad},
+      {"batch_norm_weight_grad", batch_norm_weight_grad},
+      {"channel_moments", channel_moments},
+      {"channel_affine", channel_affine},
+      {"softmax_nll", softmax_nll},
+      {"softmax_nll_grad", softmax_nll_grad},
+      {"running_sum", running},
+      {"running_product", running},
+      {"running_logsumexp", running},
+      {"running_extremum", running},
+      {"take", take},
+      {"take_along", take_along},
+      {"take_grad", take_grad},
+      {"take_along_grad", take_along_grad},
+  };
   if (op.pointwise) return pointwise;
   const auto found = by_name.find(op.name);
   return found == by_name.end() ? nullptr : found->second;

@@ -69,6 +69,12 @@ TEMPLATES = {
     "log_softmax": Template("rows", "Rows", "softmax<T, true>(p)", FLOATS),
     "layer_norm": Template("rows", "Rows", "layer_norm<T>(p)", FLOATS),
     "layer_norm_input_grad": Template("rows", "Rows", "layer_norm_input_grad<T>(p)", FLOATS),
+    "layer_norm_weight_grad": Template("rows", "Rows", "layer_norm_weight_grad<T>(p)", FLOATS),
+    **{
+        name: Template("channels", "Channels", f"{name}<T>(p)", FLOATS)
+        for name in ("batch_norm", "batch_norm_input_grad", "batch_norm_weight_grad", "channel_moments")
+    },
+    "channel_affine": Template("channels", "Pointwise", "channel_affine<T>(p)", FLOATS),
     "softmax_nll": Template("nll", "Classes", "softmax_nll<T>(p)", FLOATS),
     "softmax_nll_grad": Template("nll", "Classes", "softmax_nll_grad<T>(p)", FLOATS),
     "running_sum": Template("scan", "Scan", "running<T, RunningSum>(p)", _SUMMED),

@@ -1,11 +1,13 @@
 """What perflab costs on this GPU, beside PyTorch and CuPy where they are there. Run by run_on_gpu.sh.
 
-Samples of all are taken in turn; a figure is the least of them.
+Samples of all are taken in turn; a figure is the least of them. The arguments are parts, each of which can run in a
+process of its own: kernels (compiles them all, so that no other part has to), ops, and the models.
 """
 
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,12 +18,13 @@ from typing import Any
 from perflab import runtime as rt
 from perflab.benchmarks.models import make_step
 from perflab.profiler import profile
+from perflab.runtime.cuda import build, sources
 
 Call = Callable[[], Any]
 LIBRARIES = ("perflab", "PyTorch", "CuPy")
 ROUNDS = int(os.environ.get("ROUNDS", "15"))
 FAKE = os.environ.get("FAKE") == "1"
-MODELS = ("mlp_tiny",) if FAKE else ("mlp_tiny", "mlp_medium", "transformer")
+failed: list[str] = []
 ELEMENTS, SIDE = (1 << 12, 64) if FAKE else (1 << 24, 2048)
 
 
@@ -63,6 +66,15 @@ def launched(calls: dict[str, tuple[Call, Call]], repeat: int) -> dict[str, floa
     return best
 
 
+def attempt(what: str, measure: Callable[[], dict[str, float]]) -> None:
+    """A row, or why there is none: the others are measured all the same."""
+    try:
+        row(what, measure())
+    except Exception as error:
+        print(f"{what:38}failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}", flush=True)
+        failed.append(what)
+
+
 def row(what: str, times: dict[str, float], note: str = "") -> None:
     cells = [f"{times[name] * 1e6:9.2f}" if name in times else f"{'-':>9}" for name in LIBRARIES]
     ratio = f"{times['perflab'] / times['PyTorch']:7.2f}" if "PyTorch" in times else f"{'-':>7}"
@@ -80,19 +92,19 @@ def ops(torch: ModuleType | None, cupy: ModuleType | None) -> None:
         a, b = library.ones(1, **where), library.ones(1, **where)
         return lambda: a + b
 
-    calls = both(add)
-    if cupy:
-        x = cupy.ones(1, cupy.float32)
-        calls["CuPy"] = (lambda: x + x, cupy.cuda.Device().synchronize)
-    row("a + b, 1 element: to launch", launched(calls, 200))
-    row("a + b, 1 element: launched and run", least(calls, 200))
-    for name in ("exp", "sum"):
+    def scalars() -> dict[str, tuple[Call, Call]]:
+        calls = both(add)
+        if cupy:
+            x = cupy.ones(1, cupy.float32)
+            calls["CuPy"] = (lambda: x + x, cupy.cuda.Device().synchronize)
+        return calls
 
-        def large(library: Any, where: dict[str, Any], name: str = name) -> Call:
+    def large(name: str) -> Callable[[Any, Any], Call]:
+        def make(library: Any, where: dict[str, Any]) -> Call:
             a = library.zeros(ELEMENTS, **where)
             return lambda: getattr(a, name)()
 
-        row(f"{name}, {ELEMENTS} float32", least(both(large), 10))
+        return make
 
     def softmax(library: Any, where: dict[str, Any]) -> Call:
         a = library.zeros((2 * SIDE, SIDE // 2), **where)
@@ -102,25 +114,42 @@ def ops(torch: ModuleType | None, cupy: ModuleType | None) -> None:
         a = library.zeros((SIDE, SIDE), **where)
         return lambda: a @ a
 
-    row(f"softmax, {2 * SIDE} x {SIDE // 2}", least(both(softmax), 10))
-    row(f"matmul, {SIDE} x {SIDE}", least(both(product), 10))
-
     def memory(library: Any, where: dict[str, Any]) -> Call:
         return lambda: library.empty(1 << 18, **where)
 
-    calls = both(memory)
-    if cupy:
-        calls["CuPy"] = (lambda: cupy.empty(1 << 18, cupy.float32), cupy.cuda.Device().synchronize)
-    row("empty, 1 MiB, and its return", launched(calls, 1000))
+    def blocks() -> dict[str, tuple[Call, Call]]:
+        calls = both(memory)
+        if cupy:
+            calls["CuPy"] = (lambda: cupy.empty(1 << 18, cupy.float32), cupy.cuda.Device().synchronize)
+        return calls
+
+    attempt("a + b, 1 element: to launch", lambda: launched(scalars(), 200))
+    attempt("a + b, 1 element: launched and run", lambda: least(scalars(), 200))
+    for name in ("exp", "sum"):
+        attempt(f"{name}, {ELEMENTS} float32", lambda name=name: least(both(large(name)), 10))
+    attempt(f"softmax, {2 * SIDE} x {SIDE // 2}", lambda: least(both(softmax), 10))
+    attempt(f"matmul, {SIDE} x {SIDE}", lambda: least(both(product), 10))
+    attempt("empty, 1 MiB, and its return", lambda: launched(blocks(), 1000))
 
 
-def steps(torch: ModuleType | None) -> None:
-    for name in MODELS:
-        calls: dict[str, tuple[Call, Call]] = {"perflab": (make_step(rt, name, "cuda"), rt.cuda.synchronize)}
-        if torch:
-            calls["PyTorch"] = (make_step(torch, name, "cuda"), torch.cuda.synchronize)
-        row(f"training step, {name}", least(calls, 10))
-        slowdown(name, calls, torch)
+def kernels() -> None:
+    """Compile every kernel for this GPU, as many at once as there are processors, into the cache on disk."""
+    begin = perf_counter()
+    arch = build.architecture(*rt.cuda.get_device_capability())
+    wanted = list(sources.all_kernels())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        size = sum(map(len, pool.map(lambda kernel: build.machine_code(kernel, arch), wanted)))
+    print(f"{len(wanted)} kernels for {arch}, {size >> 10} KiB, in {perf_counter() - begin:.1f} s")
+
+
+def model(name: str, torch: ModuleType | None) -> None:
+    """A model's losses, its training step, and that under a profiler."""
+    same_losses(name)
+    calls: dict[str, tuple[Call, Call]] = {"perflab": (make_step(rt, name, "cuda"), rt.cuda.synchronize)}
+    if torch:
+        calls["PyTorch"] = (make_step(torch, name, "cuda"), torch.cuda.synchronize)
+    row(f"training step, {name}", least(calls, 10))
+    slowdown(name, calls, torch)
 
 
 def slowdown(name: str, calls: dict[str, tuple[Call, Call]], torch: ModuleType | None) -> None:
@@ -136,37 +165,44 @@ def slowdown(name: str, calls: dict[str, tuple[Call, Call]], torch: ModuleType |
     row(f"  the same, profiled: {name}", under, f"slower by: {ratios}")
 
 
-def same_losses() -> None:
+def same_losses(name: str) -> None:
     """A step gives on the GPU what it gives on the CPU."""
-    for name in MODELS:
-        on = {device: make_step(rt, name, device) for device in ("cpu", "cuda")}
-        for _ in range(5):
-            a, b = (step().item() for step in on.values())
-            if not abs(a - b) <= 1e-2 * abs(a):
-                raise SystemExit(f"{name}: the loss is {b} on the GPU and {a} on the CPU")
-    print(f"losses of {', '.join(MODELS)}: as on the CPU")
+    on = {device: make_step(rt, name, device) for device in ("cpu", "cuda")}
+    for _ in range(5):
+        a, b = (step().item() for step in on.values())
+        if not abs(a - b) <= 1e-2 * abs(a):
+            print(f"{name}: WRONG: the loss is {b} on the GPU and {a} on the CPU", flush=True)
+            failed.append(name)
+            return
+    print(f"{name}: losses as on the CPU", flush=True)
 
 
-def main() -> None:
+def main(parts: list[str]) -> None:
     if FAKE:
         with TemporaryDirectory() as folder:
             sys.path.insert(0, str(Path(__file__).parents[1]))
-            fake = import_module("cuda.fake")
-            fake.install(Path(folder))
-            report(None, None)
-        return
-    report(imported("torch"), imported("cupy"))
+            import_module("cuda.fake").install(Path(folder))
+            report(parts, None, None)
+    else:
+        report(parts, imported("torch"), imported("cupy"))
+    if failed:
+        raise SystemExit(f"failed: {', '.join(failed)}")
 
 
-def report(torch: ModuleType | None, cupy: ModuleType | None) -> None:
+def report(parts: list[str], torch: ModuleType | None, cupy: ModuleType | None) -> None:
     if torch and not torch.cuda.is_available():
         torch = None
-    print(f"{rt.cuda.get_device_name()}; perflab beside {(torch and f'PyTorch {torch.__version__}') or 'no PyTorch'}")
-    same_losses()
-    print(f"{'microseconds, the least of samples':38}{'  '.join(f'{name:>9}' for name in LIBRARIES)}    ratio")
-    ops(torch, cupy)
-    steps(torch)
+    for part in parts:
+        if part == "kernels":
+            kernels()
+        elif part == "ops":
+            beside = f"PyTorch {torch.__version__}" if torch else "no PyTorch"
+            print(f"{rt.cuda.get_device_name()}; perflab beside {beside}")
+            print(f"{'microseconds, the least of samples':38}{'  '.join(f'{name:>9}' for name in LIBRARIES)}    ratio")
+            ops(torch, cupy)
+        else:
+            model(part, torch)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

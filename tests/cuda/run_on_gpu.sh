@@ -4,9 +4,10 @@
 #   tests/cuda/run_on_gpu.sh            with python3, its NumPy and CuPy, and its PyTorch where it has one
 #   PYTHON=python3.12 tests/cuda/run_on_gpu.sh
 #
-# The core is built from this checkout into build/gpu. What the machine's Python lacks (nanobind, ml_dtypes,
-# scipy_openblas32, pytest) is taken from the checkout's .venv where that is of the same Python. A fake driver and kernels
-# for the host, FAKE=1, try the script itself out where there is no GPU: its figures mean nothing then.
+# The core is built from this checkout into build/gpu. What the machine's Python lacks is taken from the checkout's .venv
+# where that is of the same Python, else from tests/cuda/stand_ins. A part that fails does not stop the others, and all of
+# them are told at the end. A fake driver and kernels for the host, FAKE=1, try the script itself out where there is no
+# GPU: its figures mean nothing then.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python=${PYTHON:-python3}
@@ -16,18 +17,36 @@ fail() { echo "run_on_gpu: $*" >&2; exit 1; }
 version=$($python -c 'import sys; print("%d.%d" % sys.version_info[:2])') || fail "there is no $python"
 spare=.venv/lib/python$version/site-packages
 has() { PYTHONPATH=$path $python -c "import $1" 2>/dev/null; }
+troubles=""
+part() { # NAME, SECONDS AT MOST, COMMAND...
+  local name=$1 limit=$2 status=0
+  shift 2
+  [ "$limit" -lt "$(seconds_left)" ] || limit=$(seconds_left)
+  [ "$limit" -gt 0 ] || { troubles="$troubles, $name (no time was left)"; return 0; }
+  timeout "$limit" "$@" || status=$?
+  case $status in
+    0) ;;
+    124) troubles="$troubles, $name (ended after $limit s)" ;;
+    *) troubles="$troubles, $name" ;;
+  esac
+}
 
 # The machine's own packages come first: what is missing there is found behind them.
-out=$PWD/build/gpu
+out=$PWD/build/gpu/$version
+rm -rf "$out/spare" "$out/site"
 mkdir -p "$out/spare" "$out/site/perflab/runtime" "$out/objects"
 path=$out/site
 packages="nanobind ml_dtypes scipy_openblas32 isal orjson zstandard rich numpy numpy.libs nvidia"
 packages="$packages pytest _pytest pluggy iniconfig packaging pygments hypothesis sortedcontainers attr"
 for package in $packages; do
-  $python -c "import $package" 2>/dev/null || { [ -e "$spare/$package" ] && ln -sfn "$PWD/$spare/$package" "$out/spare/$package"; }
+  $python -c "import $package" 2>/dev/null && continue
+  for place in "$spare/$package" "tests/cuda/stand_ins/$package" "tests/cuda/stand_ins/$package.py"; do
+    [ ! -e "$place" ] || { ln -sfn "$PWD/$place" "$out/spare/$(basename "$place")"; break; }
+  done
+  [ "${place#tests}" = "$place" ] || [ ! -e "$place" ] || echo "$package: a stand-in"
 done
 path=$out/site:$out/spare
-for package in numpy ml_dtypes scipy_openblas32 isal; do
+for package in numpy ml_dtypes scipy_openblas32 isal orjson rich; do
   has $package || fail "$python has no $package, and neither has $spare: install it, or run make build"
 done
 
@@ -70,10 +89,19 @@ for item in runtime/*; do
 done
 export PYTHONPATH=$path PERFLAB_CACHE=$out/cache PYTHONDONTWRITEBYTECODE=1
 
-# --- tests, then figures
-if [ "${FAKE:-}" != 1 ] && has pytest; then
-  timeout 200 $python -m pytest -q -m cuda -p no:cacheprovider -o addopts= --import-mode=importlib tests/cuda || status=$?
-  [ "${status:-0}" = 124 ] && echo "the tests took too long and were ended"
+# --- figures, each part in a process of its own, then the tests with the time that is left
+measure=tests/cuda/measure.py
+if [ "${FAKE:-}" = 1 ]; then
+  part figures 480 $python $measure ops mlp_tiny
+else
+  part kernels 120 $python $measure kernels
+  for name in ops mlp_tiny mlp_medium transformer; do part $name 60 $python $measure $name; done
+  if has pytest; then
+    has xdist && parallel="-n 4" || parallel=
+    part tests 480 $python -m pytest -v --tb=short -m cuda $parallel -p no:cacheprovider -o addopts= --import-mode=importlib tests/cuda
+  else
+    troubles="$troubles, tests ($python has no pytest)"
+  fi
 fi
-timeout "$(seconds_left)" $python tests/cuda/measure.py || fail "the measurement failed"
-exit "${status:-0}"
+[ -z "$troubles" ] || fail "${troubles#, }"
+echo "all parts passed in $SECONDS s"

@@ -50,6 +50,20 @@ class Rows(ctypes.Structure):
         ("in_", pointer * 3),
         *((name, i64) for name in ("rows", "length", "inner")),
         ("eps", double),
+        ("moments", pointer),
+        ("partial", pointer),
+        ("splits", i64),
+        ("stage", i32),
+        ("padding", i32),
+    )
+
+
+class Channels(ctypes.Structure):
+    _fields_ = (
+        ("out", pointer * 2),
+        ("in_", pointer * 3),
+        *((name, i64) for name in ("channels", "inner", "length")),
+        ("eps", double),
     )
 
 

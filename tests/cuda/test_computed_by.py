@@ -27,7 +27,7 @@ def test_the_page_names_all_that_runs_over_cupy() -> None:
 
 
 def test_what_the_spec_of_devices_wants_has_kernels_of_ours() -> None:
-    """Pointwise ops of real numbers, reductions, softmax, and gathering and adding along an axis."""
+    """Pointwise ops of real numbers, reductions, softmax, norms, and gathering and adding along an axis."""
     without = {n for n, op in OPS.items() if op.pointwise and "f" in op.kinds and computed_by(n) != "ours"}
     assert without == {"assign"}  # which is a copy
     for name in (
@@ -39,6 +39,13 @@ def test_what_the_spec_of_devices_wants_has_kernels_of_ours() -> None:
         "log_softmax",
         "softmax_nll",
         "layer_norm",
+        "layer_norm_input_grad",
+        "layer_norm_weight_grad",
+        "batch_norm",
+        "batch_norm_input_grad",
+        "batch_norm_weight_grad",
+        "channel_moments",
+        "channel_affine",
         "take",
         "take_grad",
     ):

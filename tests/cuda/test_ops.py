@@ -24,13 +24,13 @@ def same(op, sample, dtype, make):
     arrays = [a if i.cast or i.like or not isinstance(s, tuple) else a.astype(bool)
               for a, i, s in zip(arrays, op.inputs, sample.inputs)]
     tensors = [rt.from_numpy(np.array(a)) for a in arrays]
-    want = op.handle(*tensors, **sample.attributes)
     placed = [make(t) for t in tensors]
-    got = op.handle(*placed, **sample.attributes)
-    assert got.device == "cuda:0" and got.dtype is want.dtype and got.shape == want.shape, op.name
-    a, b = (x.to(rt.float64).numpy() if x.dtype.kind == "f" else x.numpy() for x in (got, want))
-    loose = (4 if dtype.itemsize == 2 else 64) * finfo(want.dtype).eps if want.dtype.kind == "f" else 0
-    np.testing.assert_allclose(a, b, rtol=loose, atol=loose, err_msg=f"{op.name} {dtype.name} {sample}")
+    pairs = zip(*(r if op.several else (r,) for r in (op.handle(*ts, **sample.attributes) for ts in (placed, tensors))))
+    for got, want in pairs:
+        assert got.device == "cuda:0" and got.dtype is want.dtype and got.shape == want.shape, op.name
+        a, b = (x.to(rt.float64).numpy() if x.dtype.kind == "f" else x.numpy() for x in (got, want))
+        loose = (4 if dtype.itemsize == 2 else 64) * finfo(want.dtype).eps if want.dtype.kind == "f" else 0
+        np.testing.assert_allclose(a, b, rtol=loose, atol=loose, err_msg=f"{op.name} {dtype.name} {sample}")
 
 def strided(t):
     wide = rt.zeros(tuple(2 * n for n in t.shape), dtype=t.dtype, device="cuda")

@@ -15,7 +15,7 @@ from perflab.runtime.spec import DType, float32, float64
 from perflab.runtime.testing.inputs import fill
 from perflab.runtime.testing.values import reference
 
-from .shim import MAX_DIM, Foreach, Indexed, Pointwise, Reduce, Rows, Scan, Shim, i32, i64, walk
+from .shim import MAX_DIM, Channels, Foreach, Indexed, Pointwise, Reduce, Rows, Scan, Shim, i32, i64, walk
 from .test_pointwise_kernels import check
 
 Array = np.ndarray[Any, Any]
@@ -59,7 +59,7 @@ def test_reductions(name: str, shim: Shim) -> None:
         want = reference(op, sample, arrays)[0]
         if op.dtype == "sum":  # computes in the dtype that is asked for, and gives it
             want = want.astype(dtype.numpy)
-        for splits, columns in ((1, False), (1, True), (3, False)):
+        for splits, columns in ((1, False), (1, True), (3, False), (3, True)):
             out = np.zeros(want.size, want.dtype)
             reduce(shim, f"{name}_{dtype.name}", arrays[0], axes_of(sample, arrays[0].ndim), out, splits, columns)
             check(out.reshape(want.shape), want, dtype)
@@ -123,10 +123,46 @@ def test_layer_norm(name: str, shim: Shim) -> None:
         count = arrays[0].size // weight.size
         p = rows(arrays, out, count, weight.size, 1, sample.attributes.get("eps", 1e-5))
         shim.run(f"{name}_{dtype.name}", p, threads=8)
-        want = reference(op, sample, arrays)[0]
-        np.testing.assert_allclose(
-            out.astype(float), want.astype(float), atol=2e-2 if dtype.itemsize == 2 else 1e-5, rtol=1e-2
-        )
+        near(out, reference(op, sample, arrays)[0], dtype)
+
+
+def near(got: Array, want: Array, dtype: DType) -> None:
+    atol = 2e-2 if dtype.itemsize == 2 else 1e-5
+    np.testing.assert_allclose(got.astype(float), want.astype(float), atol=atol, rtol=1e-2)
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+def test_layer_norm_weight_grad(splits: int, shim: Shim) -> None:
+    """Three launches; the splits are of rows that they do not divide."""
+    op = OPS["layer_norm_weight_grad"]
+    wide = Sample(((10, 37), (10, 37), (37,)), {"eps": 0.1})
+    for sample, dtype in itertools.product((*op.samples, wide), FLOATS):
+        g, a, like = arrays = fill(op, sample, dtype)
+        out = np.zeros(like.shape, dtype.numpy)
+        p = rows([g, a], out, a.size // out.size, out.size, 1, sample.attributes["eps"])
+        moments, partial = np.zeros(2 * p.rows), np.zeros(splits * out.size)
+        p.moments, p.partial, p.splits = moments.ctypes.data, partial.ctypes.data, splits
+        for p.stage in range(3):
+            shim.run(f"layer_norm_weight_grad_{dtype.name}", p, threads=8)
+        near(out, reference(op, sample, arrays)[0], dtype)
+
+
+@pytest.mark.parametrize("name", ["batch_norm", "batch_norm_input_grad", "batch_norm_weight_grad", "channel_moments"])
+def test_channels(name: str, shim: Shim) -> None:
+    op = OPS[name]
+    for sample, dtype in itertools.product(op.samples, FLOATS):
+        arrays = fill(op, sample, dtype)
+        shape, wanted = arrays[0].shape, reference(op, sample, arrays)
+        out = [np.zeros(want.shape, dtype.numpy) for want in wanted]
+        inner = int(np.prod(shape[2:]))
+        p = Channels(channels=shape[1], inner=inner, length=shape[0] * inner, eps=sample.attributes.get("eps", 1e-5))
+        for k, array in enumerate(out):
+            p.out[k] = array.ctypes.data
+        for k, array in enumerate(arrays):
+            p.in_[k] = array.ctypes.data
+        shim.run(f"{name}_{dtype.name}", p, threads=8)
+        for got, want in zip(out, wanted, strict=True):
+            near(got, want, dtype)
 
 
 def scan(shim: Shim, name: str, a: Array, out: Array, axis: int, **options: int) -> None:

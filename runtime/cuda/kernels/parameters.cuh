@@ -34,7 +34,7 @@ struct Reduce {
   void* partial;  // states of kStateBytes at most, `splits` for each output; null: there is one split
   i64 outputs, reduced, splits;
   i32 joins;    // the states of the splits are what is read
-  i32 columns;  // a thread for each output, not a block
+  i32 columns;  // a thread for each split of an output, not a block
   i32 outer_dims, inner_dims;
   i64 outer_shape[kMaxDims], outer_steps[kMaxDims], inner_shape[kMaxDims], inner_steps[kMaxDims];  // steps in bytes
 };
@@ -44,6 +44,18 @@ struct Rows {
   void* out;
   const void* in[3];
   i64 rows, length, inner;  // `inner` rows lie side by side: their elements are `inner` apart
+  double eps;
+  // Of gradients that are summed over the rows:
+  void *moments, *partial;  // Moments of each row; sums of each split, by columns
+  i64 splits;
+  i32 stage, padding;
+};
+
+// Arrays of (N, channels, inner), a block for each channel.
+struct Channels {
+  void* out[2];
+  const void* in[3];
+  i64 channels, inner, length;  // length: N * inner, less than 2^32
   double eps;
 };
 

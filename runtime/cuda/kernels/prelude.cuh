@@ -127,3 +127,15 @@ __device__ inline Value joined(Value value, Join join) {
   __syncthreads();
   return value;
 }
+
+template <class W>
+struct Moments {
+  W mean, scale;  // scale: 1 / the standard deviation
+};
+// Of what a block works on, `row`: it has of(input, element), sum(of each element), and p with length and eps.
+template <class W, class Row>
+__device__ inline Moments<W> moments(const Row& row, int k) {
+  const W n = static_cast<W>(row.p.length), mean = row.sum([&](i64 i) { return row.of(k, i); }) / n;
+  const W variance = row.sum([&](i64 i) { return (row.of(k, i) - mean) * (row.of(k, i) - mean); }) / n;
+  return {mean, W(1) / sqrt(variance + static_cast<W>(row.p.eps))};
+}

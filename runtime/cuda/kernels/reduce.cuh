@@ -85,10 +85,17 @@ __device__ inline void reduce(const Reduce& p) {
   typedef typename Fold::State State;
   static_assert(sizeof(State) <= kStateBytes);
   char* out = static_cast<char*>(p.out);
-  if (p.columns) {
-    const i64 step = static_cast<i64>(gridDim.x) * blockDim.x;
-    for (i64 o = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; o < p.outputs; o += step)
-      Fold::give(out + o * Fold::kOut, seen<T, Fold>(p, o, 0, p.reduced, 1));
+  if (p.columns && !p.joins) {
+    const i64 step = static_cast<i64>(gridDim.x) * blockDim.x, share = (p.reduced + p.splits - 1) / p.splits;
+    for (i64 job = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; job < p.outputs * p.splits; job += step) {
+      const i64 output = job % p.outputs, split = job / p.outputs, begin = split * share;
+      const i64 end = begin + share < p.reduced ? begin + share : p.reduced;
+      const State all = seen<T, Fold>(p, output, begin, end, 1);
+      if (p.splits > 1)
+        static_cast<State*>(p.partial)[output * p.splits + split] = all;
+      else
+        Fold::give(out + output * Fold::kOut, all);
+    }
     return;
   }
   const i64 splits = p.joins ? 1 : p.splits, count = p.joins ? p.splits : p.reduced;

@@ -44,24 +44,12 @@ __device__ inline void softmax(const Rows& p) {
   }
 }
 
-template <class W>
-struct Moments {
-  W mean, scale;  // scale: 1 / the standard deviation
-};
-template <class T>
-__device__ inline Moments<Wide<T>> moments(const Row<T>& row, int k) {
-  typedef Wide<T> W;
-  const W n = static_cast<W>(row.p.length), mean = row.sum([&](i64 i) { return row.of(k, i); }) / n;
-  const W variance = row.sum([&](i64 i) { return (row.of(k, i) - mean) * (row.of(k, i) - mean); }) / n;
-  return {mean, W(1) / sqrt(variance + static_cast<W>(row.p.eps))};
-}
-
 // in: a, weight, bias
 template <class T>
 __device__ inline void layer_norm(const Rows& p) {
   for (i64 r = blockIdx.x; r < p.rows; r += gridDim.x) {
     const Row<T> row(p, r);
-    const Moments<Wide<T>> m = moments(row, 0);
+    const Moments<Wide<T>> m = moments<Wide<T>>(row, 0);
     row.fill([&](i64 i) { return (row.of(0, i) - m.mean) * m.scale * row.each_row(1, i) + row.each_row(2, i); });
   }
 }
@@ -72,11 +60,44 @@ __device__ inline void layer_norm_input_grad(const Rows& p) {
   typedef Wide<T> W;
   for (i64 r = blockIdx.x; r < p.rows; r += gridDim.x) {
     const Row<T> row(p, r);
-    const Moments<W> m = moments(row, 1);
+    const Moments<W> m = moments<W>(row, 1);
     const W n = static_cast<W>(p.length);
     const auto weighted = [&](i64 i) { return row.of(0, i) * row.each_row(2, i); };
     const auto normal = [&](i64 i) { return (row.of(1, i) - m.mean) * m.scale; };
     const W mean = row.sum(weighted) / n, along = row.sum([&](i64 i) { return weighted(i) * normal(i); }) / n;
     row.fill([&](i64 i) { return m.scale * (weighted(i) - mean - normal(i) * along); });
+  }
+}
+
+// in: the gradient of the result, a. First the rows' moments, then sums over some of the rows for each column, then the
+// sums of these.
+template <class T>
+__device__ inline void layer_norm_weight_grad(const Rows& p) {
+  typedef Wide<T> W;
+  Moments<W>* const known = static_cast<Moments<W>*>(p.moments);
+  W* const partial = static_cast<W*>(p.partial);
+  if (p.stage == 0) {
+    for (i64 r = blockIdx.x; r < p.rows; r += gridDim.x) {
+      const Moments<W> m = moments<W>(Row<T>(p, r), 1);
+      if (!threadIdx.x) known[r] = m;
+    }
+    return;
+  }
+  const i64 step = static_cast<i64>(gridDim.x) * blockDim.x, share = (p.rows + p.splits - 1) / p.splits;
+  const i64 jobs = p.stage == 1 ? p.length * p.splits : p.length;
+  for (i64 job = static_cast<i64>(blockIdx.x) * blockDim.x + threadIdx.x; job < jobs; job += step) {
+    W s = 0;
+    if (p.stage == 1) {
+      const i64 column = job % p.length, begin = job / p.length * share;
+      for (i64 r = begin; r < begin + share && r < p.rows; ++r) {
+        const i64 at = r * p.length + column;
+        s += load<T>(static_cast<const T*>(p.in[0]) + at) *
+             ((load<T>(static_cast<const T*>(p.in[1]) + at) - known[r].mean) * known[r].scale);
+      }
+      partial[job] = s;
+    } else {
+      for (i64 split = 0; split < p.splits; ++split) s += partial[split * p.length + job];
+      Store<T>::to(static_cast<T*>(p.out) + job, s);
+    }
   }
 }
