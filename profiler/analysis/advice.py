@@ -191,7 +191,7 @@ def _dispatch(it: _Loop) -> Iterator[Advice]:
     found = dispatch(it.trace)
     if found and not it.devices:
         cost = found.dispatch_ns / it.steps
-        top = ", ".join(f"{op.name} {plain(op.count / it.steps)} times" for op in found.ops[:3])
+        top = ", ".join(f"{op.name} {_often(op.count / it.steps)}" for op in found.ops[:3])
         yield Advice(
             "Call fewer, larger ops",
             f"beside their kernels ops take {it.share(cost)}; most of it {top} a step",
@@ -252,6 +252,11 @@ def _launches(it: _Loop) -> Iterator[Advice]:
             )
 
 
+def _often(count: float) -> str:
+    """How often, a mean: "once", "2.5 times"."""
+    return "once" if count == 1 else f"{plain(count)} times"
+
+
 def _syncs(it: _Loop) -> Iterator[Advice]:
     for use in it.devices:
         dry = [cause for cause in use.idle if cause.cause == "sync"]
@@ -259,7 +264,7 @@ def _syncs(it: _Loop) -> Iterator[Advice]:
             cost, times = sum(cause.ns for cause in dry) / it.steps, sum(cause.count for cause in dry) / it.steps
             yield Advice(
                 "Do not wait for the device",
-                f"the host waited until device {use.name} had run dry, {plain(times)} times a step, and it stood still"
+                f"the host waited until device {use.name} had run dry, {_often(times)} a step, and it stood still"
                 f" for {it.share(cost)}; next came {dry[0].owner}",
                 "no .item(), .cpu() or print of a tensor in the loop; copy from pinned memory with non_blocking=True",
                 cost,
@@ -291,9 +296,10 @@ def _outliers(it: _Loop) -> Iterator[Advice]:
         worst = slow[0]
         part, ns = max(worst.parts.items(), key=lambda pair: pair[1])
         numbers = ", ".join(str(step.number) for step in slow[:5])
+        out = f"step {numbers} stands out" if len(slow) == 1 else f"steps {numbers} stand out"
         yield Advice(
             "Find out why some steps are slow",
-            f"steps {numbers} stand out of {it.steps}: step {worst.number} takes {_time(worst.duration)} in"
+            f"{out} of {it.steps}: step {worst.number} takes {_time(worst.duration)} in"
             f" place of {_time(worst.usual_ns)}, {_time(ns)} of it more in {WORDS[part]}",
             "look at that step on the timeline; the first step warms caches up: leave it out with schedule(warmup=1)",
             sum(step.excess_ns for step in slow) / it.steps,

@@ -86,7 +86,7 @@ def test_dispatch_beside_kernels() -> None:
     it.every("mm_native_float32", 400_000, 600_000, category="kernel")
     (one,) = it.advice()
     assert (one.title, one.saving_ns) == ("Call fewer, larger ops", 400_000)
-    assert "mm 1 times" in one.evidence
+    assert "mm once" in one.evidence
 
 
 def launched(it: Loop, op: str, at: int, begin: int, duration: int, kernel: str = "gemm") -> None:
@@ -127,7 +127,7 @@ def test_slow_steps() -> None:
         start += duration
     one = advise(builder.build())[0]
     assert (one.title, one.saving_ns, one.step) == ("Find out why some steps are slow", pytest.approx(375_000), 5)
-    assert "steps 5 stand out of 8: step 5 takes 4 ms in place of 1 ms, 3 ms of it more in forward" in one.evidence
+    assert "step 5 stands out of 8: step 5 takes 4 ms in place of 1 ms, 3 ms of it more in forward" in one.evidence
 
 
 def test_an_op_far_from_the_roof() -> None:
