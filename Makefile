@@ -116,7 +116,7 @@ gate: build $(VENV)/.test ## hold what the benchmarks do against benchmarks/coun
 	@$(PY) -m pytest benchmarks -q --benchmark-disable --perflab-counters benchmarks/counters.json $(if $(UPDATE),--perflab-update)
 
 # Another Python has its environment and its build in build/.
-OTHER := build/$(notdir $(PYTHON))
+OTHER = build/python$(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
 test-gil: ## the tests of the GIL's tracer and of the stack sampler under another Python: PYTHON=python3.13
 	@$(MAKE) --no-print-directory VENV=$(OTHER) BUILD=$(OTHER)/cmake build $(OTHER)/.test

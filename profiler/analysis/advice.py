@@ -13,7 +13,7 @@ from .averages import key_averages
 from .contention import blocked
 from .devices import DeviceUse, device_use
 from .dispatch import dispatch
-from .functions import IMPORTING, python_functions
+from .functions import IMPORTING, FunctionTime, python_functions
 from .gil import WAIT
 from .groups import groups
 from .growth import growth
@@ -24,6 +24,7 @@ from .roofline import roofline
 from .steps import steps
 from .tasks import coroutines
 from .threads import thread_name, threads
+from .waiting import waiting_part, waits
 
 _COUNT = 3
 _WORTH = 0.01  # of a step: less is not worth doing first
@@ -160,17 +161,30 @@ def _python(it: _Loop) -> Iterator[Advice]:
 
 
 def _function(it: _Loop) -> Iterator[Advice]:
-    """The function of Python that took longest by itself, where Python is what the program does."""
+    """Where Python is what a program does: what took longest by itself, and what waited longest."""
     if it.has_ops:
         return
     functions = [each for each in python_functions(it.trace) if each.line or each.name == IMPORTING]
-    for top in functions[:1]:
+    for top in [each for each in functions if not waits(each)][:1]:
         if top.name == IMPORTING:
             title, action = "Import less", "import what a run does not need where it is needed"
         else:
             title, action = f"Look at {top.label} first", "do its loops in NumPy or another library, or less often"
         cost = top.self_ns / it.steps
         yield Advice(title, f"its own code takes {it.share(cost)}", action, cost, name=top.name if top.line else "")
+    for top in [each for each in functions if waits(each)][:1]:
+        yield _waiting(it, top)
+
+
+def _waiting(it: _Loop, function: FunctionTime) -> Advice:
+    part, cost = waiting_part(it.trace, function), function.self_ns / it.steps
+    return Advice(
+        f"See what {part or 'the program'} waits for",
+        f"it waits in {function.label} for {it.share(cost)}",
+        "look at what other threads and processes do meanwhile on the timeline, and have more of it under way at once",
+        cost,
+        name=function.name,
+    )
 
 
 def _loop(it: _Loop) -> Iterator[Advice]:
@@ -179,10 +193,10 @@ def _loop(it: _Loop) -> Iterator[Advice]:
         if each.longest_ns > _LONG_STEP_NS:
             yield Advice(
                 "Give the event loop back sooner",
-                f"tasks of {each.coroutine} ran for {it.share(each.run_ns / it.steps)}, and {each.longest_task} once"
-                f" for {_time(each.longest_ns)} without a wait: no other task could run meanwhile",
+                f"tasks of {each.coroutine} ran for {_time(each.run_ns)} in all, and {each.longest_task} once for"
+                f" {_time(each.longest_ns)} without a wait: no other task could run meanwhile",
                 "move that work into asyncio.to_thread or a pool of processes, or await asyncio.sleep(0) within it",
-                each.run_ns / it.steps,
+                min(each.run_ns / it.steps, it.step_ns),  # they may run between the steps, too
                 name=each.longest_task,
             )
 

@@ -1,8 +1,10 @@
 """Functions of sampled stacks: own and total time, by definition."""
 
 from perflab.profiler import Trace, TraceBuilder, Track
+from perflab.profiler.analysis.advice import advise
 from perflab.profiler.analysis.averages import key_averages
 from perflab.profiler.analysis.functions import IMPORTING, FunctionTime, python_functions
+from perflab.profiler.analysis.waiting import waiting_part, waits
 
 STACK = Track(1, 20_000_001, "main Python", "python")
 MAIN = Track(1, 1, "main", "python")
@@ -86,3 +88,36 @@ def test_with_steps_what_is_outside_of_them_does_not_count() -> None:
 
 def test_sampled_functions_are_no_ops() -> None:
     assert not key_averages(sampled(("main", "a.py", 1, 0, 100))).rows
+
+
+LIBRARY = "/usr/lib/python3.11/"
+
+
+def waiting() -> Trace:
+    """`fetch`, of a package, waits for 300 ns by way of the library, `main` for 200; 100 are a `wait` of its own."""
+    package = LIBRARY + "site-packages/pipe.py"
+    return sampled(
+        ("main", "/a/work.py", 1, 0, 1000),
+        ("get", LIBRARY + "queue.py", 154, 0, 200),
+        ("wait", LIBRARY + "threading.py", 295, 0, 200),
+        ("wait", "/a/threading.py", 7, 200, 100),
+        ("fetch", package, 9, 400, 350),
+        ("get", LIBRARY + "queue.py", 154, 400, 300),
+        ("wait", LIBRARY + "threading.py", 295, 400, 300),
+    )
+
+
+def test_functions_that_wait_and_for_whom() -> None:
+    trace = waiting()
+    waited = [each for each in python_functions(trace) if waits(each)]
+    assert waited == [FunctionTime("wait", LIBRARY + "threading.py", 295, 500, 500)]
+    assert waiting_part(trace, waited[0]) == "fetch (pipe.py:9)"
+    alone = sampled(("select", LIBRARY + "selectors.py", 451, 0, 10))
+    assert waiting_part(alone, python_functions(alone)[0]) == ""
+
+
+def test_waiting_is_no_code_to_make_faster() -> None:
+    wait, own = advise(waiting())
+    assert (wait.title, wait.saving_ns) == ("See what fetch (pipe.py:9) waits for", 500)
+    assert wait.evidence == "it waits in wait (threading.py:295) for 500 ns of 1 us (50%)"
+    assert (own.title, own.saving_ns) == ("Look at main (work.py:1) first", 350)
