@@ -165,6 +165,8 @@ def _hover(place: int, view: SeriesView) -> str:
         f"authored {point.authored:{WHEN}}" if point.authored else f"measured {point.created:{WHEN}} UTC",
         f"median {value(point.median, view.unit)} of {runs}",
     ]
+    if point.dirty:
+        lines.append("dirty: with changes that were not committed")
     if len(point.values) > 1:
         lines.append(f"{value(min(point.values), view.unit)} to {value(max(point.values), view.unit)}")
     if place == view.baseline:

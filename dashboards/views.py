@@ -249,6 +249,7 @@ class Judged:
 class SeriesPoint:
     """The runs of one commit in a series: `values` holds one for each run, in the series' unit. `subject` and
     `authored` are what git says of the commit; `judged` is what gates that had it as head said, the newest first.
+    `dirty`: it was measured with changes that were not committed.
 
     `verdict` is the one against the baseline with its `reason`, both empty for the baseline itself; `ratio` is the
     commit over the baseline with its interval from `low` to `high`, None where there is none.
@@ -267,6 +268,7 @@ class SeriesPoint:
     subject: str = ""
     authored: datetime | None = None
     judged: Sequence[Judged] = ()
+    dirty: bool = False
 
     @property
     def median(self) -> float:

@@ -151,7 +151,8 @@ class ProjectBenchmark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """One result in a series; `minimum` and `median` are over its samples, in the benchmark's unit."""
+    """One result in a series; `minimum` and `median` are over its samples, in the benchmark's unit. `dirty`: the work
+    tree differed from the commit."""
 
     run: int
     commit: str
@@ -160,12 +161,13 @@ class Point:
     samples: int
     minimum: float
     median: float
+    dirty: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
     """A benchmark's results over commits on one machine. A commit stands after its ancestors where git told of them,
-    else by its first run."""
+    else by its first run. Of a commit that was measured as it is, results of a dirty work tree are left out."""
 
     project: str
     benchmark: Benchmark

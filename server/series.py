@@ -117,6 +117,7 @@ def _series(
                 samples=samples,
                 minimum=minimum,
                 median=median,
+                dirty=row.dirty,
             )
             found[of, row.on].append((at, point))
     machines = {row.on: row for row in rows}
@@ -135,6 +136,7 @@ def _runs(project: str, machine: str | None) -> Select[Any]:
         select(
             t.run.c.id,
             t.run.c.created,
+            t.run.c.dirty,
             *FACTS,
             t.branch.c.name.label("branch"),
             t.machine.c.id.label("on"),
@@ -168,9 +170,11 @@ def _benchmarks(project: str, benchmark: str | None) -> Select[Any]:
 
 
 def _one(project: str, of: Row[Any], on: Row[Any], points: Sequence[tuple[int, Point]]) -> Series:
+    clean = {point.commit for _, point in points if not point.dirty}
+    counted = [each for each in points if not each[1].dirty or each[1].commit not in clean]
     return Series(
         project=project,
         benchmark=benchmark_of(of),
         machine=Machine(on.fingerprint, "", on.cpu, on.cores, on.os, on.python),
-        points=tuple(point for _, point in sorted(points, key=lambda it: it[0])),
+        points=tuple(point for _, point in sorted(counted, key=lambda it: it[0])),
     )

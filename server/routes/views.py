@@ -266,6 +266,7 @@ def _point(
         subject=facts.subject if facts else "",
         authored=facts.authored if facts else None,
         judged=judged,
+        dirty=any(point.dirty for point in runs),
     )
 
 

@@ -331,6 +331,22 @@ def test_series_rings_what_gates_judged() -> None:
     assert last.endswith("gate 4: regression<br>gate 3: no change")
 
 
+def test_series_says_what_was_measured_of_a_dirty_tree() -> None:
+    view = SeriesView(
+        project="demo",
+        benchmark="step",
+        params="",
+        unit="s",
+        direction="lower",
+        machine="ada",
+        fingerprint="0" * 16,
+        query="",
+        points=[point("a" * 40, 1e-3), replace(point("b" * 40, 2e-3), dirty=True)],
+    )
+    clean, dirty = (hover for hover, _ in series.figure(view).data[1].customdata)
+    assert "dirty: with changes that were not committed" in dirty and "dirty" not in clean
+
+
 def test_series_draws_where_the_level_changed() -> None:
     view = SeriesView(
         project="demo",

@@ -48,6 +48,23 @@ def test_commits_stand_after_their_ancestors(lab: LocalLab) -> None:
     assert [commit.facts for commit in lab.recent("trainer", 10).commits] == [told(0), None, told(2)]
 
 
+def test_results_of_a_dirty_tree_give_way_to_those_of_the_commit(lab: LocalLab) -> None:
+    measured, other = (run for run in history.runs(2, 2) if run.results)
+    slow = tuple(replace(result, samples=(9.0,)) for result in measured.results)
+
+    def points() -> set[tuple[str, float, bool]]:
+        every = lab.series("trainer", measured.results[0].benchmark.name)[0].points
+        return {(point.commit, point.median, point.dirty) for point in every}
+
+    for run in (replace(measured, results=slow, dirty=True), other):
+        lab.upload_stream(io.BytesIO(run.to_json().encode()), Label(name="run.json"))
+    (first,) = points() - {each for each in points() if each[0] == other.commit}
+    assert first == (measured.commit, 9.0, True)
+    lab.upload_stream(io.BytesIO(measured.to_json().encode()), Label(name="run.json"))
+    assert {each[2] for each in points()} == {False} and 9.0 not in {each[1] for each in points()}
+    assert len(points()) == 2
+
+
 def test_facts_go_over_http(client: httpx.Client, local: LocalLab) -> None:
     history.fill(local, 2, 2)
     with Client("http://127.0.0.1", transport=client._transport) as remote:

@@ -38,6 +38,7 @@ def recent(
             samples=1,
             minimum=value,
             median=value,
+            dirty=False,
         )
         for at, runs in enumerate(values)
         for value in runs
