@@ -1,11 +1,12 @@
 # perflab. `make help` lists the targets. Each does only what is not done yet: edit, and say the same again.
-# PYTHON=python3.12 chooses the Python that .venv is made with; CXX the compiler.
+# PYTHON=python3.12 chooses the Python that .venv is made with; CXX the compiler. WERROR=ON refuses warnings in the build itself.
 
 PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
 PIP    := $(PY) -m pip install --quiet --disable-pip-version-check --no-build-isolation
 BUILD  := build/cmake
+WERROR ?= OFF
 TORCH  := torch==2.13.0
 
 PACKAGES := runtime profiler dashboards server benchmarks
@@ -44,15 +45,16 @@ $(VENV)/.tools: $(VENV)/.made pyproject.toml
 
 $(VENV)/.built: $(VENV)/.tools CMakeLists.txt $(CPP) $(INITS)
 	@echo "Building perflab (the first time takes two or three minutes)"
-	@$(PIP) -C build-dir=$(BUILD) -C cmake.define.PERFLAB_CPP_TESTS=ON -e .
+	@$(PIP) -C build-dir=$(BUILD) -C cmake.define.PERFLAB_WERROR=$(WERROR) -C cmake.define.PERFLAB_CPP_TESTS=ON -e .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.tools
+# After the build, as two pips at once must not write into one environment.
+$(VENV)/.test: $(VENV)/.tools | $(VENV)/.built
 	@echo "Installing what the tests need"
 	@$(call requirements,project optional-dependencies test) | $(PIP) -r /dev/stdin
 	@touch $@
 
-$(VENV)/.lint: $(VENV)/.tools
+$(VENV)/.lint: $(VENV)/.tools | $(VENV)/.built
 	@echo "Installing what the checks need"
 	@$(call requirements,project optional-dependencies lint) | $(PIP) -r /dev/stdin
 	@touch $@
@@ -107,10 +109,10 @@ test: build $(VENV)/.test $(VENV)/.browser $(BUILD)/core_tests build/suite/.made
 	@ctest --test-dir $(BUILD) --output-on-failure
 	@$(PY) -m pytest -q -m "not torch" -n 2 --dist worksteal tests/runtime
 	@$(PY) -m pytest -q -m "not torch" -n 2 --dist loadfile tests/dashboards tests/server
-	@$(PY) -m pytest -q -m "not torch" --ignore tests/runtime --ignore tests/dashboards --ignore tests/server
+	@$(PY) -m pytest -q -m "not torch" -n 2 --dist loadfile --ignore tests/runtime --ignore tests/dashboards --ignore tests/server
 
 test-torch: build $(VENV)/.torch ## the tests that compare with PyTorch, which it installs
-	@$(PY) -m pytest -q -m torch
+	@$(PY) -m pytest -q -m torch -n 2 --dist loadfile tests/torch
 
 gate: build $(VENV)/.test ## hold what the benchmarks do against benchmarks/counters.json (UPDATE=1 accepts it as it is now)
 	@$(PY) -m pytest benchmarks -q --benchmark-disable --perflab-counters benchmarks/counters.json $(if $(UPDATE),--perflab-update)
@@ -154,7 +156,8 @@ $(BUILD)/core_tests: $(VENV)/.built $(CPPTESTS)
 
 wheel-test: build/wheel/.tested ## build the wheel and try it in a clean environment
 
-build/wheel/.tested: $(VENV)/.built pyproject.toml tests/wheel_check.py $(foreach p,$(PACKAGES),$(shell find $(p) -name '*.py' -o -name '*.html' -o -name '*.css' -o -name '*.js'))
+# After the C++ tests, as two builds at once must not write into one folder.
+build/wheel/.tested: $(VENV)/.built pyproject.toml tests/wheel_check.py $(foreach p,$(PACKAGES),$(shell find $(p) -name '*.py' -o -name '*.html' -o -name '*.css' -o -name '*.js')) | $(BUILD)/core_tests
 	@echo "Trying the wheel in a clean environment"
 	@rm -f build/wheel/*.whl
 	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -C build-dir=$(BUILD) -w build/wheel .
@@ -168,13 +171,16 @@ build/wheel/.tested: $(VENV)/.built pyproject.toml tests/wheel_check.py $(foreac
 build/src/perflab/%:
 	@mkdir -p $(@D) && ln -s $(CURDIR)/$* $@
 
+# Where warnings are errors in the build itself, nothing is compiled a second time.
+LINT_BUILD := $(if $(filter ON,$(WERROR)),$(BUILD),build/lint)
+
 lint: $(VENV)/.lint build $(addprefix build/src/perflab/,$(PACKAGES)) ## ruff, mypy, clang-format, and a C++ build without warnings
 	@ruff check .
 	@ruff format --check .
 	@mypy $(addprefix -p perflab.,$(PACKAGES))
 	@clang-format --dry-run -Werror $(CPP) $(CPPTESTS)
-	@cmake -S . -B build/lint -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(PY) -DPERFLAB_WERROR=ON -DPERFLAB_CPP_TESTS=ON >build/lint.log || { cat build/lint.log; exit 1; }
-	@cmake --build build/lint
+	@cmake -S . -B $(LINT_BUILD) -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(PY) -DPERFLAB_WERROR=ON -DPERFLAB_CPP_TESTS=ON >build/lint.log || { cat build/lint.log; exit 1; }
+	@cmake --build $(LINT_BUILD)
 
 format: $(VENV)/.lint ## let ruff and clang-format write the files
 	@ruff check --fix .

@@ -302,22 +302,23 @@ def test_any_text_is_a_run_or_a_sentence(text: str, at: int, added: str) -> None
         assert str(error).startswith("bench: ")
 
 
-@pytest.mark.parametrize(
-    ("content", "is_one"),
-    [
-        (GO.encode(), True),
-        (gzip.compress(GO.encode()), True),
-        (json.dumps(ASV).encode(), True),
-        (zipped(CRITERION), True),
-        (zipped({"benchmarks.json": INDEX}), True),
-        (zipped({"rank0.json": {"traceEvents": []}}), False),
-        (b'{"traceEvents": [{"args": {"results": 1}}]}', False),
-        (b"", False),
-        (b"PK\x03\x04", False),
-        (b"\x1f\x8b\x08", False),
-        (bytes(range(256)), False),
-    ],
-)
+# By name: an archive tells when it was packed, and every process of pytest-xdist packs its own.
+RESULTS_OR_NOT = {
+    "go": (GO.encode(), True),
+    "gzip": (gzip.compress(GO.encode()), True),
+    "asv": (json.dumps(ASV).encode(), True),
+    "criterion": (zipped(CRITERION), True),
+    "a file of benchmarks in an archive": (zipped({"benchmarks.json": INDEX}), True),
+    "a trace in an archive": (zipped({"rank0.json": {"traceEvents": []}}), False),
+    "a trace": (b'{"traceEvents": [{"args": {"results": 1}}]}', False),
+    "nothing": (b"", False),
+    "the start of a zip": (b"PK\x03\x04", False),
+    "the start of a gzip": (b"\x1f\x8b\x08", False),
+    "every byte": (bytes(range(256)), False),
+}
+
+
+@pytest.mark.parametrize(("content", "is_one"), RESULTS_OR_NOT.values(), ids=RESULTS_OR_NOT)
 def test_results_are_told_from_traces(content: bytes, is_one: bool, tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(content)
