@@ -104,12 +104,13 @@ off: build ## instructions of a training step with the recorder off, and without
 
 # ---- checks
 
-# The servers' threads live in a process apart from the tests that look at a process's threads.
+# The servers' threads live in processes apart from the tests that look at a process's threads. Most of these wait now and then,
+# for a page or another process: three keep two cores busy. A file's tests stay together: they share what it starts.
 test: build $(VENV)/.test $(VENV)/.browser $(BUILD)/core_tests build/suite/.made wheel-test ## every test that needs no PyTorch
 	@ctest --test-dir $(BUILD) --output-on-failure
 	@$(PY) -m pytest -q -m "not torch" -n 2 --dist worksteal tests/runtime
-	@$(PY) -m pytest -q -m "not torch" -n 2 --dist loadfile tests/dashboards tests/server
-	@$(PY) -m pytest -q -m "not torch" -n 2 --dist loadfile --ignore tests/runtime --ignore tests/dashboards --ignore tests/server
+	@$(PY) -m pytest -q -m "not torch" -n 3 --dist loadfile tests/dashboards tests/server
+	@$(PY) -m pytest -q -m "not torch" -n 3 --dist loadfile --ignore tests/runtime --ignore tests/dashboards --ignore tests/server
 
 test-torch: build $(VENV)/.torch ## the tests that compare with PyTorch, which it installs
 	@$(PY) -m pytest -q -m torch -n 2 --dist loadfile tests/torch
@@ -177,7 +178,7 @@ LINT_BUILD := $(if $(filter ON,$(WERROR)),$(BUILD),build/lint)
 lint: $(VENV)/.lint build $(addprefix build/src/perflab/,$(PACKAGES)) ## ruff, mypy, clang-format, and a C++ build without warnings
 	@ruff check .
 	@ruff format --check .
-	@mypy $(addprefix -p perflab.,$(PACKAGES))
+	@mypy -n 2 $(addprefix -p perflab.,$(PACKAGES))
 	@clang-format --dry-run -Werror $(CPP) $(CPPTESTS)
 	@cmake -S . -B $(LINT_BUILD) -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(PY) -DPERFLAB_WERROR=ON -DPERFLAB_CPP_TESTS=ON >build/lint.log || { cat build/lint.log; exit 1; }
 	@cmake --build $(LINT_BUILD)

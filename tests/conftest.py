@@ -1,4 +1,5 @@
 import gc
+import os
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +11,10 @@ from perflab.runtime.presence import missing_for_cuda
 # No test asserts a time, and a busy machine is slow.
 settings.register_profile("perflab", deadline=None)
 settings.load_profile("perflab")
+
+# A pytest that a test starts is no worker of the pytest-xdist that runs the test.
+for name in [name for name in os.environ if name.startswith("PYTEST_XDIST_")]:
+    del os.environ[name]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

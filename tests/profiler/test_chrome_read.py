@@ -195,6 +195,7 @@ def test_objects_keep_their_other_keys_as_metadata() -> None:
 
 
 HTML = b"\n<!DOCTYPE html><html><body>Sign in</body></html>"
+PACKED = gzip.compress(b'[{"ph":"X","ts":1}]', mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +218,7 @@ HTML = b"\n<!DOCTYPE html><html><body>Sign in</body></html>"
         (b'{"traceEvents": [{"ph" "X"}]}', "this is not valid JSON from byte 17 on"),
         (b"PK\x03\x04rest", "the zip archive is damaged"),
         (b"\x28\xb5\x2f\xfdrest", "the zstd data is cut short"),
-        (gzip.compress(b'[{"ph":"X","ts":1}]', mtime=0)[:9], "the gzip data is cut short; copy or record the file again"),
+        (PACKED[:9], "the gzip data is cut short; copy or record the file again"),
         (b"\xff\xfe{\x00}\x00", "this is text in UTF-16; save it as UTF-8"),
         (pickle.dumps({"a": 1}), "this is a Python pickle; a memory snapshot of torch is for `perflab memory`"),
         (b"\x0a\x02\x08\x01" * 4, "protobuf, but not of Perfetto"),
@@ -226,7 +227,7 @@ HTML = b"\n<!DOCTYPE html><html><body>Sign in</body></html>"
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS keeps; run `git lfs pull`"),
         (gzip.compress(HTML, mtime=0), "this is HTML"),
         (b"\x1f\x8bnot gzip at all", "the gzip data is damaged"),
-        (gzip.compress(b'[{"ph":"X","ts":1}]', mtime=0)[:-8] + b"wrong" + b"sum", "the gzip data is damaged"),
+        (PACKED[:-8] + b"wrong" + b"sum", "the gzip data is damaged"),
     ],
 )  # fmt: skip
 def test_what_is_no_trace_is_refused_in_one_sentence(data: bytes, message: str) -> None:

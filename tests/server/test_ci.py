@@ -70,11 +70,10 @@ def change(folder: Path, seconds: str) -> None:
 def run(command: str, folder: Path, **environment: str) -> tuple[int, str]:
     """As a runner does it: bash that stops at the first failure."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}  # of pytest-xdist
     done = subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", command],
         cwd=folder,
-        env={**ours, **PLUGINS, "PATH": path, **environment},
+        env={**os.environ, **PLUGINS, "PATH": path, **environment},
         capture_output=True,
         text=True,
         check=False,
