@@ -3,6 +3,7 @@
 All times are of unions of intervals: two kernels at once on two streams are one moment of computing.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -17,6 +18,7 @@ from .ops import KERNELS, launchers, of_category, op_slices
 from .parts import is_sync, named, part_covers
 from .threads import threads
 
+_OURS = re.compile(r"(cuda|sim):\d+")  # our devices' processes; those of torch are known by their numbers
 SAMPLED = "cudaTimesOneOpIn"  # metadata: only one op in so many has its time on the device
 _COPIES = ("gpu_memcpy", "gpu_memset", "Memcpy", "Memset")
 
@@ -69,7 +71,12 @@ def device_use(trace: Trace) -> list[DeviceUse]:
     pids: dict[int | str, int] = {}
     device = np.array([pids.setdefault(track.pid, len(pids)) for track in trace.tracks], dtype=np.int64)
     of_row = device[trace.slices.track[rows]] if len(rows) else rows
-    found = [_use(trace, str(pid), rows[of_row == number]) for pid, number in pids.items() if np.any(of_row == number)]
+    names = {track.pid: track.process for track in trace.tracks if _OURS.fullmatch(track.process)}
+    found = [
+        _use(trace, names.get(pid, str(pid)), rows[of_row == number])
+        for pid, number in pids.items()
+        if np.any(of_row == number)
+    ]
     return sorted(found, key=lambda use: -use.busy_ns)
 
 

@@ -98,7 +98,7 @@ else
   for name in ops mlp_tiny mlp_medium transformer; do part $name 60 $python $measure $name; done
   if has pytest; then
     has xdist && parallel="-n 4" || parallel=
-    part tests 480 $python -m pytest -v --tb=short -m cuda $parallel -p no:cacheprovider -o addopts= --import-mode=importlib tests/cuda
+    part tests 480 $python -m pytest -v --tb=short -m cuda $parallel -p no:cacheprovider -W default -o addopts= --import-mode=importlib tests/cuda
   else
     troubles="$troubles, tests ($python has no pytest)"
   fi

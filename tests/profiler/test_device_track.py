@@ -64,7 +64,7 @@ def test_launches_lead_to_kernels_on_the_tracks_of_their_streams() -> None:
     assert ("simLaunchKernel", "matmul_native_float32 (sim)") in ends
     starts, targets = trace.slices.start[trace.flows.source[flows]], trace.slices.start[trace.flows.target[flows]]
     assert np.all(starts <= targets)
-    (use,) = [use for use in device_use(trace) if use.name == str(number)]
+    (use,) = [use for use in device_use(trace) if use.name == SIM]
     assert 0 < use.busy_ns <= use.span_ns and use.copy_ns > 0
 
 
