@@ -2,7 +2,8 @@
 
 python tests/dashboards/measure_pages.py [LAB]
 
-Making that lab takes some minutes; a folder that is named keeps it for the next time.
+The first visit of a page is cold, in the server's caches and in the browser's. Making that lab takes some minutes; a
+folder that is named keeps it for the next time.
 """
 
 import sys
@@ -10,14 +11,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 from perflab.server.lab import LocalLab
 from perflab.server.settings import Settings
 from tests.dashboards import history
-from tests.dashboards.conftest import CHROMIUM, QUIET, served
+from tests.dashboards.conftest import CHROMIUM, served
+from tests.dashboards.unwatched import unwatched
 
 COMMITS, SERIES = 2_000, 300
 PAGES = {
@@ -28,7 +31,7 @@ PAGES = {
     "runs": "/runs?project=trainer",
     "comparison": f"/compare?project=trainer&base={history.sha(COMMITS - 2)}&head={history.sha(COMMITS - 1)}",
 }
-VISITS = 5
+WARM_VISITS = 3
 
 
 def main() -> None:
@@ -36,18 +39,13 @@ def main() -> None:
     if CHROMIUM is None:
         raise SystemExit("there is no chromium here; install it first (Debian: sudo apt install chromium)")
     with filled() as folder, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        print(f"{'page':16}{'visit':8}{'first paint':>14}{'usable':>12}{'weight':>12}")
+        print(f"{'page':16}{'visit':8}{'first paint':>14}{'usable':>12}{'charts':>12}{'browser CPU':>14}{'weight':>12}")
         for name, path in PAGES.items():
-            # A server and a browser's cache for each: its first visit is the first of all.
+            # A server and a browser for each: its first visit is the first of all.
             for address in served(Settings(lab=folder)):
-                context = browser.new_context(viewport={"width": 1440, "height": 900})
-                page = context.new_page()
-                times = [visit(page, address + path) for _ in range(VISITS + 1)]
-                report(name, "cold", times[0])
-                report(name, "warm", sorted(times[1:])[VISITS // 2])
-                context.close()
-        browser.close()
+                with unwatched(playwright) as browser:
+                    report(name, "cold", [browser.visit(address + path)])
+                    report(name, "warm", [browser.visit(address + path) for _ in range(WARM_VISITS)])
 
 
 @contextmanager
@@ -62,31 +60,12 @@ def filled() -> Iterator[Path]:
         yield folder
 
 
-def visit(page: Page, address: str) -> tuple[float, float, float]:
-    """First contentful paint and when all that is in the window is drawn, in ms; bytes sent but for plotly.js."""
-    page.goto(address, timeout=300_000)
-    page.wait_for_function('() => performance.getEntriesByName("first-contentful-paint").length')
-    page.wait_for_function(
-        """() => [...document.querySelectorAll("[data-figure]")]
-          .every((figure) => figure.getBoundingClientRect().top > innerHeight || figure.dataset.drawn)"""
+def report(name: str, which: str, visits: list[dict[str, float]]) -> None:
+    paint, usable, charts, cpu, weight = (
+        median(each[figure] for each in visits) for figure in ("paint", "usable", "charts", "cpu", "weight")
     )
-    paint, usable, weight = page.evaluate(
-        """() => {
-          const [page] = performance.getEntriesByType("navigation");
-          const all = [page, ...performance.getEntriesByType("resource")];
-          return [
-            performance.getEntriesByName("first-contentful-paint")[0].startTime,
-            document.querySelector("[data-figure]") ? performance.now() : page.domComplete,
-            all.reduce((sum, { name, encodedBodySize }) => sum + (name.includes("plotly") ? 0 : encodedBodySize), 0),
-          ];
-        }"""
-    )
-    return float(paint), float(usable), float(weight)
-
-
-def report(name: str, which: str, measured: tuple[float, float, float]) -> None:
-    paint, usable, weight = measured
-    print(f"{name:16}{which:8}{paint:11.0f} ms{usable:9.0f} ms{weight / 1e3:9.0f} kB", flush=True)
+    times = f"{paint:11.0f} ms{usable:9.0f} ms{charts:9.0f} ms{cpu:11.0f} ms"
+    print(f"{name:16}{which:8}{times}{weight / 1e3:9.0f} kB", flush=True)
 
 
 if __name__ == "__main__":

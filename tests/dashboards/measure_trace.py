@@ -43,7 +43,7 @@ class Server:
 
     def cpu_ms(self) -> float:
         """The processor time that it has taken."""
-        return cpu_ms([self.pid])
+        return cpu_ms(self.pid)
 
 
 @contextmanager

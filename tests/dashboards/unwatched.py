@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +55,7 @@ class Unwatched:
     def visit(self, address: str) -> dict[str, float]:
         """A page in a tab of its own, left alone while it loads: paint, usable, charts and cpu in ms, the weight in
         bytes, and by how much it moved."""
-        before = cpu_ms(family(self.process))
+        before = {process: cpu_ms(process) for process in family(self.process)}
         tab = self._ask("PUT", f"new?{address}")["id"]
         time.sleep(LOADING_S)
         browser = self.playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{self.port}")
@@ -63,7 +63,8 @@ class Unwatched:
         page.wait_for_function(SETTLED, timeout=LONGEST)
         found: dict[str, float] = page.evaluate(FIGURES)
         browser.close()  # which only lets go of it
-        spent = cpu_ms(family(self.process)) - before
+        # The processes of other tabs may have ended meanwhile.
+        spent = sum(cpu_ms(process) - before.get(process, 0.0) for process in family(self.process))
         self._ask("GET", f"close/{tab}")
         return found | {"cpu": spent}
 
@@ -99,13 +100,10 @@ def family(process: int) -> list[int]:
     return [process, *(each for child in started for each in family(int(child)))]
 
 
-def cpu_ms(processes: Sequence[int]) -> float:
-    """The processor time that processes have taken."""
-    ticks = 0
-    for process in processes:
-        try:
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        except FileNotFoundError:  # it has just ended
-            continue
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK") * 1e3
+def cpu_ms(process: int) -> float:
+    """The processor time that a process has taken, 0 of one that has just ended."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") * 1e3
