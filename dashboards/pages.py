@@ -56,6 +56,11 @@ def overview_page(view: OverviewView) -> str:
     )
 
 
+def cause_part(cause: str) -> str:
+    """What the traces of two commits say of their difference, in a line: a part of the overview, which fetches it."""
+    return render("cause.html", cause=cause)
+
+
 def _tone(event: Event) -> str:
     if event.moved:
         return "worse" if any(moved.worse for moved in event.moved) else "better"
@@ -154,8 +159,15 @@ def series_page(views: Sequence[SeriesView]) -> str:
         project=views[0].project,
         views=shown,
         left_out=len(views) - len(shown),
+        bands=[bool(series.band(view)) for view in shown],
         row_limit=ROW_LIMIT,
-        colours={"point": theme.ALLOCATED, "worse": theme.WORSE, "better": theme.BETTER},
+        colours={
+            "run": theme.NEUTRAL,
+            "point": theme.ALLOCATED,
+            "band": theme.BAND,
+            "worse": theme.WORSE,
+            "better": theme.BETTER,
+        },
     )
 
 

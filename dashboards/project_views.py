@@ -84,7 +84,8 @@ class Event:
     """What happened to a project: a commit that moved benchmarks, or what a gate came to; `subject` is git's word.
 
     `base` is the commit before, empty where it is not known; `result` and `gate` are the gate's, if there was one;
-    `cause` is the largest line of the bill, empty where no traces tell it.
+    `cause` is the largest line of the bill, empty where it is not known; `cause_at` is where it is had then, empty
+    where no traces tell it.
     """
 
     when: datetime
@@ -96,6 +97,7 @@ class Event:
     gate: int | None = None
     sentence: str = ""
     cause: str = ""
+    cause_at: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

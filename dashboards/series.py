@@ -52,12 +52,12 @@ def figure(view: SeriesView) -> go.Figure:
             line={"color": colour, "width": 1, "dash": "dash"},
             annotation={"text": percent(change.ratio), "font": {"color": colour}, "yanchor": "top"},
         )
-    band = _band(view)
-    if band:
+    outline = band(view)
+    if outline:
         drawn.add_scatter(
             name="level",
-            x=[x for x, _ in band],
-            y=[None if value is None else value / scale.divisor for _, value in band],
+            x=[x for x, _ in outline],
+            y=[None if value is None else value / scale.divisor for _, value in outline],
             mode="lines",
             line={"width": 0},
             fill="toself",
@@ -105,7 +105,7 @@ def figure(view: SeriesView) -> go.Figure:
     return drawn
 
 
-def _band(view: SeriesView) -> list[tuple[float | None, float | None]]:
+def band(view: SeriesView) -> list[tuple[float | None, float | None]]:
     """Around each level of the series, where BAND of its results lie; the outlines of all, with gaps between them."""
     outline: list[tuple[float | None, float | None]] = []
     bounds = [0, *(change.place for change in view.changes), len(view.points)]
@@ -177,7 +177,7 @@ def _hover(place: int, view: SeriesView) -> str:
     if change:
         lines.append(f"<b>{percent(change.ratio)}</b> from here on")
     if point.verdict:
-        lines.append(f"<b>{point.verdict}</b>")
+        lines.append(f"<b>{point.verdict}</b>" if point.verdict in theme.VERDICTS else point.verdict)
     lines += [f"gate {each.gate}: {each.verdict}" for each in point.judged]
     return "<br>".join(lines)
 

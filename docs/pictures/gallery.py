@@ -84,7 +84,7 @@ def fill(folder: Path, named: list[Path]) -> None:
     with closing(LocalLab.open(Settings(lab=folder / "lab"), create=False)) as lab:
         for path in (*named, million):
             lab.upload(path, Label(name=path.name, said=Origin(project="traces", commit=NO_COMMIT)))
-        history.fill(lab, 240, 26)
+        history.fill(lab, 195, 26)
 
 
 def take(browser: Browser, address: str, folder: Path) -> None:
@@ -129,9 +129,9 @@ def main() -> None:
             take(browser, address, taken)
     chosen = [f"{name}-{width}-{theme}.png" for name, width, theme in SHOWN]
     for name in chosen:
-        Image.open(taken / name).convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(
-            shown / name, optimize=True
-        )
+        picture = Image.open(taken / name).convert("RGB")
+        few = picture.quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=1, dither=Image.Dither.NONE)
+        few.save(shown / name, optimize=True)
     show_sizes(*(shown / name for name in chosen))
 
 

@@ -34,9 +34,19 @@ def overview(lab: LabOf, glances: GlancesOf, project: str = "", all: bool = Fals
     runs = lab.runs(project, limit=LATEST_RUNS)
     if not runs:
         raise NotFound(f"the lab has no project {project}; choose one of those it has")
-    return pages.overview_page(
-        project_views.overview(glances.of(project), lab.judgements(project, project_views.GATES), lab.judgement, runs)
-    )
+    judgements = lab.judgements(project, project_views.GATES)
+    view = project_views.overview(glances.of(project), judgements, lab.judgement, runs)
+    return pages.overview_page(project_views.with_causes(view, lambda sha: _is_traced(lab, project, sha)))
+
+
+def _is_traced(lab: LocalLab, project: str, commit: str) -> bool:
+    return any(run.traces for run in lab.runs(project, commit, limit=ROW_LIMIT))
+
+
+@router.get("/cause")
+def cause(lab: LabOf, project: str, base: str, head: str) -> str:
+    """What the traces of two commits say of their difference: a part of the overview, which fetches it."""
+    return pages.cause_part(project_views.cause(lab.compare(base, head, project).diff))
 
 
 def _choice(lab: LocalLab, section: str, *, all: bool = False) -> str | RedirectResponse:

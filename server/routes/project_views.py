@@ -4,12 +4,15 @@ import statistics
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from urllib.parse import urlencode
 
-from perflab.benchmarks.causes import Causes
+from perflab.benchmarks.causes import Causes, explain
 from perflab.benchmarks.report import cause_lines, explanations
 from perflab.dashboards import project_views as views
 from perflab.dashboards.grid import GridCell, GridRow
 from perflab.dashboards.views import SeriesChange
+from perflab.profiler.analysis.diff import TraceDiff
 
 from ..glances import Glance
 from ..lab import DEFAULTS
@@ -20,6 +23,7 @@ from . import views as run_views
 SHORT_SHA = 8
 EVENTS = 30
 GATES = 10
+CAUSES = 5  # of the newest moves: each is a comparison of traces
 GRID_COMMITS = 40
 BASELINE = 20  # results at most that a level is made of
 
@@ -216,6 +220,23 @@ def _gate(found: JudgementDetail) -> views.Event:
         sentence=told.headline,
         cause=_first_line([causes for _, causes in explanations(found.report, str)]),
     )
+
+
+def with_causes(view: views.OverviewView, is_traced: Callable[[str], bool]) -> views.OverviewView:
+    """The view with the addresses of the causes of its newest moves, where both commits have traces."""
+    open_moves = [event for event in view.events if event.moved and event.base and not event.cause][:CAUSES]
+    found = {
+        event.head: f"/cause?{urlencode({'project': view.project, 'base': event.base, 'head': event.head})}"
+        for event in open_moves
+        if is_traced(event.base) and is_traced(event.head)
+    }
+    events = [replace(event, cause_at=found.get(event.head, "")) if event.moved else event for event in view.events]
+    return replace(view, events=events)
+
+
+def cause(difference: TraceDiff | None) -> str:
+    """The largest line of the bill of two traces; empty where there is none."""
+    return _first_line([explain(difference)]) if difference else ""
 
 
 def _first_line(causes: Sequence[Causes]) -> str:

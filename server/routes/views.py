@@ -11,6 +11,7 @@ from perflab.benchmarks.report import cause_lines, explanations
 from perflab.benchmarks.result import Benchmark
 from perflab.benchmarks.stats import Comparison, Verdict, compare, holm, runs_needed, verdict
 from perflab.dashboards import views
+from perflab.dashboards.views import NO_COMMIT
 from perflab.profiler.trace import Trace as FullTrace
 
 from ..errors import NotFound
@@ -90,7 +91,9 @@ def trace_view(
         run=run_row(detail.run),
         trace=events,
         others=[
-            views.TraceLink(id=other.id, label=f"{run.commit[:8]} {other.name}")
+            views.TraceLink(
+                id=other.id, label=other.name if run.commit == NO_COMMIT else f"{run.commit[:8]} {other.name}"
+            )
             for run in runs
             for other in run.traces
             if other.id != trace.id

@@ -1,6 +1,7 @@
 """The pages of a project in a real Chromium: the grid by keyboard, the list of series, files dropped on the lab."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,9 +61,9 @@ def test_the_order_of_a_table_stands_in_the_address(long_lab: str, watched: Watc
     newest = page.locator("#series-table tbody td:nth-child(3)")
     values = [float(cell.get_attribute("data-value") or "") for cell in newest.all()]
     page.get_by_role("button", name="newest").click()
-    assert page.url.endswith("&sort=-newest")
+    expect(page).to_have_url(re.compile(r"&sort=-newest$"))
     page.get_by_role("button", name="newest").click()
-    assert page.url.endswith("&sort=newest")
+    expect(page).to_have_url(re.compile(r"&sort=newest$"))
     page.reload()
     expect(page.get_by_role("columnheader", name="newest")).to_have_attribute("aria-sort", "ascending")
     assert [float(cell.get_attribute("data-value") or "") for cell in newest.all()] == sorted(values) != values
@@ -186,3 +187,11 @@ def test_a_chosen_point_is_forgotten(long_lab: str, watched: Watched) -> None:
     expect(said).to_contain_text(history.sha(70)[:8])
     page.keyboard.press("Escape")
     expect(said).to_have_text("Click two commits to compare them.")
+
+
+def test_the_overview_tells_the_cause_by_the_traces(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/?project=demo")
+    moved = page.locator(".feed > li", has_text="moved")
+    expect(moved).to_have_count(1)
+    expect(moved).to_contain_text(re.compile(r"because of (one_hot|matmul): \+\d.* a step"))
+    assert watched.shift() < 0.1

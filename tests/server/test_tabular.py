@@ -220,3 +220,12 @@ def test_series_standings_and_verdicts(client: httpx.Client, filled: dict[str, i
     response = client.get("/api/v1/compare", params={"base": BASE, "head": HEAD, "format": "csv"})
     (finding,) = csv.DictReader(io.StringIO(response.text))
     assert (finding["benchmark.name"], finding["base"], finding["head"]) == ("step", "1.0", "2.0")
+
+
+@pytest.mark.usefixtures("filled")
+def test_a_cause_is_told_by_traces(client: httpx.Client) -> None:
+    told = client.get(f"/cause?project=demo&base={BASE}&head={HEAD}")
+    assert "</span> matmul: +50 µs a step (+50.0 %); 100 % of the difference" in told.text
+    same = client.get(f"/cause?project=demo&base={BASE}&head={BASE}")
+    assert "name no op for it" in same.text
+    assert client.get(f"/cause?project=demo&base={BASE}&head={'0' * 40}").status_code == 404
