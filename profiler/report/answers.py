@@ -114,6 +114,7 @@ class Answers:
     garbage: tuple[Garbage, ...]
     gil_threads: tuple[GilUse, ...]
     gil: tuple[GilShare, ...]
+    gil_unheld_ns: int  # of the waiting, in which nobody held it
     convoys: tuple[GilConvoy, ...]
     ceilings: Ceilings | None
     roofline: tuple[OpRoof, ...]
@@ -133,6 +134,7 @@ def answers(trace: Trace, ceilings: Ceilings | None = None, base: Trace | None =
     """Ask everything; with `ceilings`, how far ops are from them, and with `base`, what changed since."""
     found, path = dispatch(trace), critical_path(trace)
     devices, ops, functions = device_use(trace), key_averages(trace).rows, python_functions(trace)
+    users, pairs = gil_threads(trace), blocked(trace)
     return Answers(
         summary=summarize(trace),
         notes={key: trace.metadata[key] for key in _NOTES if key in trace.metadata},
@@ -156,11 +158,12 @@ def answers(trace: Trace, ceilings: Ceilings | None = None, base: Trace | None =
         memory=_memory(trace),
         resident=_resident(trace),
         garbage=tuple(garbage(trace)),
-        gil_threads=tuple(_gil_use(trace, use) for use in gil_threads(trace)[:LISTED]),
+        gil_threads=tuple(_gil_use(trace, use) for use in users[:LISTED]),
         gil=tuple(
             GilShare(thread_name(trace, pair.waiter), thread_name(trace, pair.holder), pair.ns, pair.waits)
-            for pair in blocked(trace)[:LISTED]
+            for pair in pairs[:LISTED]
         ),
+        gil_unheld_ns=max(sum(use.waited_ns for use in users) - sum(pair.ns for pair in pairs), 0),
         convoys=tuple(_gil_convoy(trace, found) for found in convoys(trace)[:LISTED]),
         ceilings=ceilings,
         roofline=tuple(roofline(trace, ceilings)[:LISTED]) if ceilings and not devices else (),

@@ -88,6 +88,8 @@ def gil(it: Answers) -> Section | None:
     first = it.gil_threads[0]
     heads = [f"{first.name} held it for {share(first.held_ns, span)} of the time."]
     heads.append(f"All threads together waited for it for {time(waits)}." if waits else "Nobody waited for it.")
+    if it.gil_unheld_ns > _MUCH * waits:
+        heads.append(f"For {time(it.gil_unheld_ns)} nobody held it: who gets it has to be woken, by a free processor.")
     heads += [
         f"{one.thread} waited {time(one.waited_ns)} in {plain(one.acquisitions)} turns to hold it for"
         f" {time(one.held_ns)}, while {one.holder} held it: such a thread is better off in a process of its own."
@@ -96,6 +98,7 @@ def gil(it: Answers) -> Section | None:
     return Section("The GIL", tuple(heads), tuple(tables))
 
 
+_MUCH = 0.1
 _GIL = ("thread", "held", "share", "longest", "waited", "longest wait", "times")
 
 

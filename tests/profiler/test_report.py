@@ -161,6 +161,18 @@ def test_sparklines() -> None:
     assert sparkline([]) == ""
 
 
+def test_waiting_for_the_gil_that_nobody_held_is_told() -> None:
+    builder, gil = TraceBuilder({"gil": "exact"}), Track(1, 10_000_001, "main GIL")
+    for start, wait in ((0, 0), (8_000_000, 1_000_000)):
+        builder.slice("GIL wait", start, wait, track=gil, category="gil", args={"Thread": 1})
+        builder.slice("GIL held", start + wait, 1_000_000, track=gil, category="gil", args={"Thread": 1})
+    (section,) = (each for each in sections(answers(builder.build())) if each.title == "The GIL")
+    assert section.sentences[1:] == (
+        "All threads together waited for it for 1 ms.",
+        "For 1 ms nobody held it: who gets it has to be woken, by a free processor.",
+    )
+
+
 def test_a_program_without_ops_is_told_by_its_functions_the_gil_and_garbage() -> None:
     builder = TraceBuilder({"gil": "exact"})
     main, other, stack = Track(1, 1, "main"), Track(1, 2, "worker"), Track(1, 20_000_001, "main Python")
