@@ -54,6 +54,7 @@ def examine(found: Import) -> Report:
         ("straddle", np.flatnonzero(crossing & annotations)),
         ("duplicates", _duplicates(trace)),
         ("unlinked-kernels", unlinked(trace)),
+        ("before-zero", np.flatnonzero(trace.slices.start < 0)),
     ):
         checks.add(kind, len(rows), _told(trace, rows))
     empty = np.flatnonzero(trace.slices.duration == 0)

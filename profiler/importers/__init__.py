@@ -121,6 +121,8 @@ def _read_plain(plain: Plain, name: str, findings: Findings) -> tuple[Trace, str
 def _stranger(document: dict[str, Json]) -> str:
     if "benchmarks" in document:
         return "benchmark results, no trace; `perflab upload` and `perflab gate` take these"
+    if {"ph", "ts"} <= document.keys():
+        return "an event, and not the list of them; put all events in one list, with `[` before the first"
     keys = ", ".join(map(repr, list(document)[:4]))
     return (
         f"JSON, but not a Chrome trace: it has no list 'traceEvents' (its keys: {keys or 'none'}); export it as Chrome"
@@ -137,7 +139,7 @@ def _refuse_others(head: bytes, name: str) -> None:
         raise TraceFormatError(f"{name}: this is {what}, not a trace; download the trace itself, not a page about it")
     for is_it, what in (
         (head.startswith(b"PAR1"), "a Parquet file; it was not written by a tracer"),
-        (head.startswith((b"\xff\xfe", b"\xfe\xff")), "text in UTF-16; save it as UTF-8"),
+        (_is_wide(head), "text in UTF-16 or UTF-32; save it as UTF-8"),
         (
             head.startswith((b"\xfd7zXZ\x00", b"BZh", b"7z\xbc\xaf")),
             "packed with xz, bzip2 or 7z; unpack it, or use gzip",
@@ -150,6 +152,14 @@ def _refuse_others(head: bytes, name: str) -> None:
     if start[:1] not in (b"{", b"["):
         excerpt = ascii(start[:20].decode("utf-8", "replace"))
         raise TraceFormatError(f"{name}: this is not JSON (it begins with {excerpt}); give a Chrome JSON trace")
+
+
+def _is_wide(head: bytes) -> bool:
+    """Whether its characters have two or four bytes each."""
+    begin = head[:4]
+    return begin.startswith((b"\xff\xfe", b"\xfe\xff")) or (
+        b"\0" in begin and begin.replace(b"\0", b"").startswith((b"{", b"["))
+    )
 
 
 def _is_perfetto(head: bytes) -> bool:

@@ -158,6 +158,11 @@ KINDS: dict[str, tuple[Severity, str, str]] = {
         "{count} file{s} beside the traces {is} none.",
         "They are left out.",
     ),
+    "same-rank": (
+        "warning",
+        "{count} files say that they are of the same rank as another.",
+        "All files are numbered anew, in the order of their names. Was one given twice, or are they of several runs?",
+    ),
     "several-ranks": (
         "warning",
         "The file holds {count} ranks.",
@@ -193,6 +198,11 @@ KINDS: dict[str, tuple[Severity, str, str]] = {
         "note",
         "{count} slice{s} took 0 ns.",
         "They were shorter than the tracer's clock can tell: they are counted, and their time is lost.",
+    ),
+    "before-zero": (
+        "note",
+        "{count} slice{s} begin{verb} before the zero of the clock.",
+        "Their moments are negative. Durations are right.",
     ),
     "unsorted": (
         "note",

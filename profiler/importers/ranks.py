@@ -28,7 +28,9 @@ def joined(traces: Sequence[tuple[str, Trace]], findings: Findings) -> Trace:
         bases = [0] * len(traces)
     first = min(bases)
     numbers = [_rank(trace) for _, trace in traces]
-    if None in numbers or len(set(numbers)) < len(numbers):
+    told = [number for number in numbers if number is not None]
+    findings.add("same-rank", sum(told.count(number) > 1 for number in told))
+    if len(set(told)) < len(numbers):
         numbers = list(range(len(traces)))
     ranks = sorted(zip(numbers, traces, bases, strict=True), key=lambda rank: str(rank[0]))
     fit = fitted(

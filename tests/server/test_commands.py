@@ -90,7 +90,7 @@ def test_strict_refuses_what_is_not_healthy(perflab: Perflab, files: Files) -> N
     assert perflab("upload", cut, "--commit", BASE, "--project", "demo", "--strict") == (
         3,
         "",
-        "perflab: cut.json is incomplete: The file ends at byte 37, in the middle of the data; without --strict it is"
+        "perflab: cut.json is incomplete: The file ends at byte 47, in the middle of the data; without --strict it is"
         " taken as it is\n",
     )
     assert not Path(".perflab").exists()

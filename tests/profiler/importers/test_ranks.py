@@ -126,3 +126,19 @@ def test_archives_without_a_trace_are_refused() -> None:
         read(archive("zip", {}))
     with pytest.raises(TraceFormatError, match="this is not JSON"):
         read(archive("gz", {"README": b"nothing here"}))
+
+
+def test_a_broken_rank_costs_that_rank_alone() -> None:
+    files = {"a.json": rank(0, BASE), "b.json": b"\x00 no trace", "c.json": rank(2, BASE)[:-30]}
+    found = read(archive("gz", files))
+    assert {track.process for track in found.trace.tracks} == {"rank 0", "rank 2"}
+    told = {finding.kind: finding for finding in found.findings}
+    assert told["skipped"].examples == ("b.json",)
+    assert told["cut"].count == 1
+    assert len(found.trace.slices) == len(EVENTS) * 2 - 1
+
+
+def test_files_that_say_they_are_of_one_rank_are_told() -> None:
+    found = read(archive("", {"a.json": rank(3, BASE), "b.json": rank(3, BASE), "c.json": rank(0, BASE)}))
+    assert {track.process for track in found.trace.tracks} == {"rank 0", "rank 1", "rank 2"}
+    assert {finding.kind: finding.count for finding in found.findings}["same-rank"] == 2
