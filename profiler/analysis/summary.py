@@ -1,6 +1,6 @@
 """A trace in a few numbers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from ..trace import Trace
@@ -10,6 +10,7 @@ from .memory import memory_curve
 from .steps import steps
 
 _TOP = 10
+_LONGEST = 1000  # characters of a name, which may have millions
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +38,5 @@ def summarize(trace: Trace) -> Summary:
         ops=sum(row.count for row in averages),
         peak_bytes=memory_curve(trace).peak_bytes,
         gil_wait_ns=int(trace.slices.duration[wait_rows(trace)].sum()),
-        top_ops=averages.rows[:_TOP],
+        top_ops=tuple(replace(row, name=row.name[:_LONGEST]) for row in averages.rows[:_TOP]),
     )

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 Severity: TypeAlias = Literal["note", "warning", "error"]
 
 EXAMPLES = 3
+_LONGEST = 300  # characters of an example: a name may have millions
 Example: TypeAlias = tuple[str, int | None]  # what it is, and its moment in ns where it has one
 
 
@@ -279,7 +280,9 @@ class Findings:
             return
         before, kept, said = self._found.get(kind, (0, [], {}))
         few = zip(examples, range(EXAMPLES - len(kept)), strict=False)
-        kept += [(example, None) if isinstance(example, str) else example for example, _ in few]
+        for example, _ in few:
+            text, moment = (example, None) if isinstance(example, str) else example
+            kept.append((text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}\u2026", moment))
         self._found[kind] = (before + count, kept, said or facts)
 
     def forget_moments(self) -> None:

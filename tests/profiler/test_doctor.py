@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from perflab.profiler import TraceBuilder, Track, chrome, cli
+from perflab.profiler.analysis.summary import summarize
 from perflab.profiler.doctor import Report, examine
 from perflab.profiler.importers import Import
 from perflab.profiler.importers.findings import KINDS, Findings
@@ -158,3 +159,12 @@ def test_slices_before_the_zero_of_the_clock() -> None:
     for start in (-50, -5, 0):
         builder.slice("a", start, 10, track=HOST)
     assert kinds(builder) == {"before-zero": 2, "overlap": 1}
+
+
+def test_names_of_millions_of_characters_are_told_by_their_begin() -> None:
+    builder = TraceBuilder()
+    builder.slice("x" * 1_000_000, -5, 10, track=HOST)
+    trace = builder.build()
+    (found,) = examine(Import(trace, "Chrome JSON", ())).findings
+    assert found.examples == (f"'{'x' * 298}\u2026",)
+    assert [row.name for row in summarize(trace).top_ops] == ["x" * 1000]
