@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 from playwright.sync_api import Playwright
 
@@ -56,7 +57,7 @@ class Unwatched:
         """A page in a tab of its own, left alone while it loads: paint, usable, charts and cpu in ms, the weight in
         bytes, and by how much it moved."""
         before = {process: cpu_ms(process) for process in family(self.process)}
-        tab = self._ask("PUT", f"new?{address}")["id"]
+        tab = self._ask("PUT", f"new?{quote(address, safe='')}")["id"]
         time.sleep(LOADING_S)
         browser = self.playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{self.port}")
         page = next(page for page in browser.contexts[0].pages if page.url == address)
