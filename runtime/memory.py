@@ -187,7 +187,7 @@ def _stretches(device: Any, raw: tuple[Any, ...], stacks: list[Any]) -> Iterator
 def memory_summary(device: Any = None) -> str:
     """A table of `memory_stats` for people."""
     stats = memory_stats(device)
-    title = f"Memory of {as_device(device)}: {stats['num_ooms']} times none left, {stats['num_alloc_retries']} retries"
+    title = f"Memory of {as_device(device)}: out of memory {stats['num_ooms']}, retries {stats['num_alloc_retries']}"
     rows: list[tuple[str, ...]] = [("", "now", "peak", "allocated", "freed")]
     for key, name in _SUMMARY.items():
         for pool in ("all", "large_pool", "small_pool"):

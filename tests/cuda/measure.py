@@ -22,8 +22,8 @@ from perflab.runtime.cuda import build, sources
 
 Call = Callable[[], Any]
 LIBRARIES = ("perflab", "PyTorch", "CuPy")
-ROUNDS = int(os.environ.get("ROUNDS", "15"))
 FAKE = os.environ.get("FAKE") == "1"
+ROUNDS = int(os.environ.get("ROUNDS", "3" if FAKE else "15"))
 failed: list[str] = []
 ELEMENTS, SIDE = (1 << 12, 64) if FAKE else (1 << 24, 2048)
 
