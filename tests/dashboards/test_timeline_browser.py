@@ -191,6 +191,17 @@ def test_band_folds_and_the_address_says_so(lab: str, watched: Watched) -> None:
     assert asked(page)["folded"] == "0"
 
 
+def test_the_name_of_a_band_stays_in_sight_while_its_rows_are(lab: str, watched: Watched) -> None:
+    page = watched.visit(f"{lab}/traces/1")
+    page.add_style_tag(content=".timeline .rows { height: 60px !important; }")
+    top = "() => document.querySelector('.band-name').getBoundingClientRect().top"
+    before = page.evaluate(top)
+    page.evaluate("() => (document.querySelector('.rows').scrollTop = 40)")
+    rows = page.locator(".rows").bounding_box()
+    assert rows is not None
+    assert rows["y"] <= page.evaluate(top) <= before
+
+
 def test_bands_are_pinned_and_processes_closed(lab: str, watched: Watched) -> None:
     page = watched.visit(f"{lab}/traces/1")
     kept = page.locator(".pinned")

@@ -25,7 +25,9 @@ function nameOf(band, place, view) {
   if (band.rows === 1) return made("div", { className: "band", textContent: band.label, title: band.label });
   const isFolded = view.folded.has(place);
   const title = `${band.label}: ${isFolded ? "show all of its rows" : "show only its first row"}`;
-  return toggle(view, "folded", place, { className: "band", textContent: band.label, title, ariaExpanded: String(!isFolded) });
+  const button = toggle(view, "folded", place, { className: "band", title, ariaExpanded: String(!isFolded) });
+  button.append(made("span", { className: "band-name", textContent: band.label })); // stays in sight while its rows are
+  return button;
 }
 
 // A button that puts a place into one of the view's sets, or takes it out.
