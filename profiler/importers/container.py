@@ -11,7 +11,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import IO, BinaryIO
 
@@ -183,7 +183,7 @@ class Unpacker:
         with plain.as_file() as file:
             try:
                 archive = tarfile.open(fileobj=file, mode="r:")
-                entries = [*self._entries(archive)]
+                entries = list(self._entries(archive))
             except _DAMAGE as error:
                 raise self._damaged("tar archive", error) from None
             file.seek(archive.offset)
@@ -199,17 +199,8 @@ class Unpacker:
     @staticmethod
     def _entries(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
         """Its files; the last may be cut short."""
-        while True:
-            try:
-                entry = archive.next()
-            except tarfile.ReadError:
-                if not archive.members:
-                    raise
-                return
-            if entry is None:
-                return
-            if entry.isreg():
-                yield entry
+        with suppress(tarfile.ReadError):
+            yield from (entry for entry in iter(archive.next, None) if entry.isreg())
 
     def _member(self, open_it: Callable[[], IO[bytes] | None], what: str) -> Iterator[bytes]:
         """The bytes of a file in an archive, up to where they are damaged."""
