@@ -178,7 +178,7 @@ LINT_BUILD := $(if $(filter ON,$(WERROR)),$(BUILD),build/lint)
 lint: $(VENV)/.lint build $(addprefix build/src/perflab/,$(PACKAGES)) ## ruff, mypy, clang-format, and a C++ build without warnings
 	@ruff check .
 	@ruff format --check .
-	@mypy -n 2 $(addprefix -p perflab.,$(PACKAGES))
+	@mypy $(addprefix -p perflab.,$(PACKAGES))
 	@clang-format --dry-run -Werror $(CPP) $(CPPTESTS)
 	@cmake -S . -B $(LINT_BUILD) -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(PY) -DPERFLAB_WERROR=ON -DPERFLAB_CPP_TESTS=ON >build/lint.log || { cat build/lint.log; exit 1; }
 	@cmake --build $(LINT_BUILD)
