@@ -107,10 +107,12 @@ def test_stats_have_torchs_keys() -> None:
 
 
 def test_the_summary_is_a_table() -> None:
+    held = rt.ones(1 << 20)
     lines = memory.memory_summary().split("\n")
     assert lines[0].startswith("Memory of cpu: ") and lines[1].split() == ["now", "peak", "allocated", "freed"]
     assert len({len(line) for line in lines[1:]}) == 1
     assert any(line.startswith("Reserved memory") and "MiB" in line for line in lines)
+    assert held.nbytes == 4 << 20
 
 
 def test_a_fraction_limits_what_is_reserved_and_the_program_goes_on() -> None:
