@@ -75,7 +75,7 @@ def from_pytest_benchmark(machine_info: Mapping[str, object]) -> Machine:
         name=_text(machine_info.get("node")),
         # brand_raw since py-cpuinfo 6; brand before
         cpu=_text(cpu.get("brand_raw")) or _text(cpu.get("brand")),
-        cores=cores if isinstance(cores, int) else 0,
+        cores=cores if type(cores) is int else 0,
         os=f"{_text(machine_info.get('system'))} {_text(machine_info.get('machine'))}".strip(),
         python=_python(_text(machine_info.get("python_implementation")), _text(machine_info.get("python_version"))),
     )

@@ -70,7 +70,7 @@ def _machine(context: Mapping[str, Any]) -> Machine:
     return Machine.of(
         name=host if isinstance(host, str) else "",
         cpu=f"caches {', '.join(sizes)}" if sizes else "",
-        cores=cores if isinstance(cores, int) else 0,
+        cores=cores if type(cores) is int else 0,
         os="",
         python="",
     )

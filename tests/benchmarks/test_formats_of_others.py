@@ -74,6 +74,12 @@ def test_google_benchmark() -> None:
     assert (run.project, run.commit, run.branch) == (None, None, None)
 
 
+def test_google_benchmark_whose_number_of_cores_is_none() -> None:
+    run = parse(google({"name": "a", "real_time": 1.5}, num_cpus=True))
+    assert run.machine.cores == 0
+    assert Run.from_json(run.to_json()) == run
+
+
 def test_google_benchmark_that_has_no_results() -> None:
     empty = "no benchmark in it has a result; did all fail, or were all skipped? Run again"
     assert refusal(google()) == empty
