@@ -61,7 +61,7 @@ def test_too_few_steps_are_refused_before_the_first(
     monkeypatch.setattr(sys, "argv", ["char_lm", "--out", str(tmp_path / "new"), "--steps", steps])
     with pytest.raises(SystemExit):
         main()
-    assert "--steps 26: 20 warm up and 6 are recorded; give more" in capsys.readouterr().err
+    assert "--steps 26: 20 warm up and 6 are recorded, so give more than both" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
 
 
