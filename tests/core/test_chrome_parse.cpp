@@ -8,7 +8,7 @@ constexpr std::string_view kDocument = R"( {"a" : [1, "]"], "traceEvents":[
   {"ph":"X","name":"n\"}","cat":"c","pid":1,"tid":2,"ts":1.5,"dur":2,"args":{"i":7,"f":0.5,"b":true,"t":[{"x":"}"}]}},
   {"ph":"B","name":"n","pid":1,"tid":2,"ts":3},
   {"ph":"i","name":"m","pid":1,"tid":3,"ts":4,"args":{}},
-  {"ph":"C","name":"k","pid":1,"tid":2,"ts":5,"args":{"v":1,"w":2.5,"x":"no"}}
+  {"ph":"C","name":"k","pid":1,"tid":2,"ts":5,"args":{"v":1,"w":2.5}}
 ] , "z":null} )";
 
 // The document fed in two pieces.
@@ -42,6 +42,15 @@ TEST(ends_of_flows_become_columns_where_their_ids_are_numbers) {
   CHECK(p.flows.place == std::vector<int64_t>{1, 2, 3} && p.flows.thread == std::vector<int32_t>{0, 1, 2});
   CHECK(p.flow_threads.threads[2] == std::pair(-1, -1) && p.threads.threads.empty());
   CHECK(p.other_places == std::vector<int64_t>{4, 5, 6});
+}
+
+TEST(counters_with_other_than_plain_numbers_are_handed_on) {
+  for (std::string_view value : {R"("7")", R"("no")", "true", "null", "[1]", "99999999999999999999"}) {
+    std::string counter = R"({"ph":"C","name":"k","ts":5,"args":{"v":1,"w":)" + std::string(value) + "}}";
+    ChromeParser p;
+    p.feed("[" + counter + "]");
+    CHECK(p.counters.value.empty() && p.others == counter && p.other_places == std::vector<int64_t>{1});
+  }
 }
 
 TEST(arguments_keep_their_kinds) {
