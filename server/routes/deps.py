@@ -28,9 +28,7 @@ STRANGERS: Responses = {
 }
 
 
-# Asynchronous, though they wait for nothing: FastAPI calls others in a thread, each in turn.
-
-
+# These are asynchronous, though they wait for nothing: FastAPI calls others in a thread, each in turn.
 async def _lab(request: Request) -> LocalLab:
     lab: LocalLab = request.app.state.lab
     caller = caller_of(request)

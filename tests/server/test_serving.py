@@ -102,7 +102,7 @@ def test_processes_share_the_work_and_one_that_is_killed_is_replaced(files: File
         after = servers(server.pid)
         for process, number in ((worker, signal.SIGTERM), (server, signal.SIGINT)):
             process.send_signal(number)
-            assert process.wait() == 0
+            assert process.wait(timeout=60) == 0
     assert not any(Path(f"/proc/{pid}").exists() for pid in after)
 
 
