@@ -30,7 +30,7 @@ LiveBytes& host_bytes() { return in_use; }
 
 void record_memory(EventKind kind, const Storage* s) {
   if (!is_recording()) return;
-  const int64_t now = kind == EventKind::kFree ? last_stamp() : stamp();
+  const int64_t now = kind == EventKind::kFree ? last_stamp() : stamp_alone();
   Event& e = next_event();
   e = Event{};
   e.t0 = e.t2 = now;

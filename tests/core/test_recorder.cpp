@@ -271,8 +271,13 @@ TEST(stamps_are_shared_while_nothing_else_happens) {
       SharedStamps inner;
       set_fake_ticks(400);
       CHECK(last_stamp() == 300);
+      CHECK(stamp_alone() == 400);
+      set_fake_ticks(450);
+      CHECK(last_stamp() == 450);  // and is shared again
+      set_fake_ticks(480);
+      CHECK(last_stamp() == 450);
       SharedStamps::end();
-      CHECK(last_stamp() == 400 && stamp() == 400);
+      CHECK(last_stamp() == 480 && stamp_alone() == 480);
       set_fake_ticks(500);
       CHECK(last_stamp() == 500);
     }
